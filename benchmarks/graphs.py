@@ -7,7 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from agnn.data import dataset_names, load_dataset
+from agnn.data import load_dataset
+from agnn.data.store import dataset_names
 from agnn.graph import Graph
 
 RANDOM = "random"

@@ -41,7 +41,7 @@ from agnn.distributed._local_graph import LocalGraph
 from agnn.distributed._ranks import Exchange, Ranks
 from agnn.distributed._rows import WIRES, RowsTask, train_rows
 from agnn.executors import LaunchedRank
-from agnn.graph import DenseFeatures, Graph, Part, block_bounds, rank_bounds
+from agnn.graph import DenseFeatures, Graph, Part
 from agnn.networks import AGNN
 from agnn.training import Problem, train
 
@@ -132,8 +132,8 @@ class Alone(Ranks):
 def halo_sizes(graph: Graph, ranks: int) -> Classes:
     """The halo of every rank, exactly; beyond one rank per block with equal numbers of rows."""
     n, offsets = graph.nodes, graph.offsets.numpy()
-    if ranks < block_bounds(n).size:
-        bounds = rank_bounds(n, ranks, offsets)
+    if ranks < Part.block_bounds(n).size:
+        bounds = Part.rank_bounds(n, ranks, offsets)
     else:
         bounds = np.arange(ranks + 1) * n // ranks
     found = []
@@ -305,7 +305,7 @@ def real_runs(
         found["one process"] = json.loads((Path(folder) / "whole.json").read_text())
         offsets = graph.offsets.numpy()
         for size in counts:
-            bounds = rank_bounds(graph.nodes, size, offsets)
+            bounds = Part.rank_bounds(graph.nodes, size, offsets)
             for rank in range(size):
                 part = Part.cut(graph, bounds, rank, features, labels)
                 _save(Path(folder), f"part-{size}-{rank}.npz", part)
@@ -347,7 +347,7 @@ def tell_work(
     _tell("\nprocessor time of the slowest rank per epoch, rank by rank, without messages")
     found: dict[int, float] = {}
     for ranks in counts:
-        bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
+        bounds = Part.rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
         chosen = sorted({int(k) for k in np.linspace(0, ranks - 1, min(ranks, 4))})
         parts = [Part.cut(graph, bounds, k, features, labels) for k in chosen]
         found[ranks] = max(own_work(parts, case))

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agnn.data import NodeData, Split, make_splits
-from agnn.graph import Graph, symmetric
+from agnn.graph import Graph, Propagation
 from agnn.metrics import Interval, Summary
 
 NODES = 400
@@ -98,7 +98,7 @@ def synthetic(draw: int) -> tuple[NodeData, np.ndarray]:
 
 def curves(data: NodeData, splits: Sequence[Split]) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes of all nodes [epochs, R, n] and the accuracy on test nodes [epochs, R]."""
-    matrix = symmetric(Graph.of(data)).matrix()
+    matrix = Propagation.symmetric(Graph.of(data)).matrix()
     inputs = matrix @ (matrix @ data.features.toarray())
     is_train = np.zeros((len(splits), data.nodes))
     is_test = np.zeros((len(splits), data.nodes))

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import svds
 
 import agnn
 from agnn.data import NodeData
-from agnn.graph import Graph, symmetric
+from agnn.graph import Graph, Propagation
 from agnn.metrics import Interval, Summary
 
 FOLDS = 10
@@ -52,7 +52,7 @@ def main() -> None:
 
 def directions(data: NodeData) -> np.ndarray:
     """Return rows of length 1: coordinates of P P X in its first singular directions."""
-    matrix = symmetric(Graph.of(data)).matrix()
+    matrix = Propagation.symmetric(Graph.of(data)).matrix()
     left, values, _ = svds(csr_array(matrix @ (matrix @ data.features)), k=WIDTH, random_state=0)
     rows = left * values
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)

@@ -10,7 +10,7 @@ import torch
 
 from agnn.data import Split
 from agnn.graph import DenseFeatures
-from agnn.networks import AGNN, NodeModel, memory_estimate
+from agnn.networks import AGNN, NodeModel
 from agnn.training import (
     HighestAccuracy,
     Problem,
@@ -49,7 +49,7 @@ def epoch(nodes: int = NODES, degree: int = DEGREE, epochs: int = _EPOCHS) -> di
     seconds = np.diff(times)
     step = _step_seconds(model, problem, recipe)
     size = ProblemSize(nodes, graph.edges, FEATURES, CLASSES, feature_bytes=2)
-    estimate = memory_estimate(size, AGNN(layers=LAYERS))
+    estimate = AGNN(layers=LAYERS).memory_of(size)
     row = {
         "nodes": nodes,
         "edges": graph.edges,

@@ -15,14 +15,14 @@ from benchmarks.scaling import (
     predicted,
 )
 
-from agnn.graph import Part, rank_bounds
+from agnn.graph import Part
 
 
 def test_halos_are_those_of_the_parts():
     case = Case(nodes=2000, edges=8000, near=0.9, epochs=3)
     graph = case.graph()
     features, labels = case.features()
-    bounds = rank_bounds(graph.nodes, 3, graph.offsets.numpy())
+    bounds = Part.rank_bounds(graph.nodes, 3, graph.offsets.numpy())
     parts = [Part.cut(graph, bounds, rank, features, labels) for rank in range(3)]
     assert halo_sizes(graph, 3).tolist() == [part.halo.size for part in parts]
 

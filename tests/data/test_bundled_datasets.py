@@ -13,16 +13,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from agnn.data import (
-    NodeData,
-    Split,
-    dataset_names,
-    is_bundled,
-    load_dataset,
-    preset_name,
-)
+from agnn.data import NodeData, Split, load_dataset
 from agnn.data.sources import from_scipy
-from agnn.data.store import read_data, write_data
+from agnn.data.store import dataset_names, is_bundled, preset_name, read_data, write_data
 from agnn.errors import DataError, InputError
 
 CITESEER_GAPS = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import agnn
-from agnn.data import NodeData, default_split, make_splits
+from agnn.data import NodeData, SplitSpec, make_splits
 from agnn.data._splits._by_column import (
     group_split,
     time_split,
@@ -72,7 +72,7 @@ def test_many_small_groups_meet_the_shares_and_seeds_differ() -> None:
 )
 def test_numbers_text_and_dates_are_ordered(times: list[Any]) -> None:
     data = from_pandas(*frames(y=LABELS, when=times), label="y", split_time="when")
-    assert default_split(data) == "time"
+    assert SplitSpec.default(data) == "time"
     parts = {part: nodes.tolist() for part, nodes in data.split("time").parts.items()}
     assert parts == {"train": [0, 2, 4, 5, 7, 9], "validation": [3, 8], "test": [1, 6]}
     assert data.feature_count == 1
@@ -84,7 +84,7 @@ def test_numbers_text_and_dates_are_ordered(times: list[Any]) -> None:
 def test_groups_are_taken_in_turn_by_the_seeds() -> None:
     groups = ["u", "v", "w", "u", "x", "y", "x", "z", "z", "v"]
     data = from_pandas(*frames(y=LABELS, who=groups), label="y", split_group="who")
-    assert default_split(data) == "group"
+    assert SplitSpec.default(data) == "group"
     drawn = make_splits(data, "group", [3, 13, 4])
     assert drawn[0] is drawn[1]
     assert [split.name for split in drawn] == ["group-3", "group-3", "group-4"]

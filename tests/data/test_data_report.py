@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from agnn import DataError, NodeData, from_pandas, read_tables
-from agnn.data import check_learnable
 from own_tables import write_tables
 
 
@@ -82,11 +81,11 @@ def test_no_labels_and_one_class_are_hopeless() -> None:
     one = own(["a", "a", "", "a"])
     assert "has one class, 'a', in all 3 labelled nodes" in str(one.report.obstacle)
     with pytest.raises(DataError, match="there is nothing to distinguish"):
-        check_learnable(one)
+        one.check_learnable()
     none = from_pandas(pd.DataFrame({"id": [1, 2]}), pd.DataFrame({"source": [1], "target": [2]}))
     with pytest.raises(DataError, match="'frames' has no labels: name the column"):
-        check_learnable(none)
-    check_learnable(own(["a", "b", "", "a"]))
+        none.check_learnable()
+    own(["a", "b", "", "a"]).check_learnable()
 
 
 def test_hundreds_of_columns_do_not_fill_the_screen() -> None:

@@ -15,7 +15,7 @@ import torch
 from scipy import sparse
 
 from agnn import DataError, InputError, NodeData, from_networkx, from_pyg, from_scipy, read_graph
-from agnn.data import default_split, make_splits
+from agnn.data import SplitSpec, make_splits
 
 
 def club(*, directed: bool = False) -> nx.Graph:
@@ -212,7 +212,7 @@ def test_masks_with_several_columns_are_the_data_s_own_splits() -> None:
         "own-1": [0, 1],
         "own-2": [2, 3],
     }
-    assert default_split(data) == "own"
+    assert SplitSpec.default(data) == "own"
 
 
 @pytest.mark.parametrize("part", ["edge_weight", "edge_attr"])
@@ -266,7 +266,7 @@ def test_masks_of_an_npz_are_its_own_splits_and_seed_s_has_number_s(tmp_path: Pa
     np.savez(tmp_path / "a.npz", **npz_arrays(**masks))
     data = read_graph(tmp_path / "a.npz")
     assert list(data.splits) == ["own-1", "own-2", "own-3"]
-    assert default_split(data) == "own"
+    assert SplitSpec.default(data) == "own"
     drawn = make_splits(data, "own", range(7))
     assert [split.train.tolist() for split in drawn] == [[0], [1], [2], [0], [1], [2], [0]]
     assert drawn[1].parts["validation"].tolist() == [2]
@@ -281,7 +281,7 @@ def test_one_mask_of_an_npz_is_the_fixed_split_without_unlabelled_nodes(tmp_path
     parts = {"train_mask": mask("1100")[0], "test_mask": mask("0011")[0]}
     np.savez(tmp_path / "a.npz", **npz_arrays(labels=np.array([0, 1, -1, 1]), **parts))
     data = read_graph(tmp_path / "a.npz")
-    assert default_split(data) == "fixed"
+    assert SplitSpec.default(data) == "fixed"
     assert {name: nodes.tolist() for name, nodes in data.split("fixed").parts.items()} == {
         "train": [0, 1], "validation": [], "test": [3],
     }  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from agnn import DataError, NodeData, from_pandas, read_tables
-from agnn.data import Preprocessing
+from agnn.data.preprocessing import Preprocessing
 from own_tables import write_tables
 
 

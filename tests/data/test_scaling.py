@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agnn.data import NodeData, suited_scaling
+from agnn.data import NodeData
+from agnn.data.scaling import suited_scaling
 from agnn.errors import InputError
 
 
@@ -92,5 +93,5 @@ def test_a_column_of_large_numbers_does_not_hide_the_words_beside_it() -> None:
 
 
 def test_a_matrix_too_large_to_be_dense_is_never_standardised(monkeypatch) -> None:
-    monkeypatch.setattr("agnn.data._features._MOST_ENTRIES", 200 * 101 - 1)
+    monkeypatch.setattr("agnn.data.scaling._MOST_ENTRIES", 200 * 101 - 1)
     assert suited_scaling(words_with(np.arange(1e4, 1.02e4))) == "length"

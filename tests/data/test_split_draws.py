@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from agnn.data import (
-    NodeData,
-    Split,
-    dataset_names,
-    load_dataset,
-    make_splits,
-    uniform_split,
-)
+from agnn.data import NodeData, Split, load_dataset, make_splits, uniform_split
 from agnn.data._splits._draws import (
     balanced_split,
     k_folds,
     nested_k_folds,
 )
+from agnn.data.store import dataset_names
 from agnn.errors import InputError
 
 

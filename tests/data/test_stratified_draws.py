@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from agnn import DataError, InputError, NodeData
-from agnn.data import Split, default_split, make_splits
+from agnn.data import Split, SplitSpec, make_splits
 from agnn.data._splits._draws import (
     Stream,
     nested_k_folds,
@@ -101,11 +101,11 @@ def test_folds_need_three_parts_and_no_more_than_labels() -> None:
 def test_labels_that_cannot_be_tested_are_refused(labels: list[int]) -> None:
     data = plain(labels)
     with pytest.raises(DataError, match=f"has {len(data.labelled)} labelled nodes and no class"):
-        make_splits(data, default_split(data), [0])
+        make_splits(data, SplitSpec.default(data), [0])
 
 
 def test_data_is_split_as_it_came_else_cross_fitted() -> None:
     fixed = {"fixed": Split("fixed", [0], [1], [2])}
-    assert default_split(plain([0, 1, 2], fixed)) == "fixed"
-    assert default_split(plain([0, 1] * 25)) == "cross-fit"
-    assert default_split(plain([0, 1, 0])) == "cross-fit"
+    assert SplitSpec.default(plain([0, 1, 2], fixed)) == "fixed"
+    assert SplitSpec.default(plain([0, 1] * 25)) == "cross-fit"
+    assert SplitSpec.default(plain([0, 1, 0])) == "cross-fit"

@@ -11,7 +11,7 @@ from thread_ranks import on_ranks
 from agnn.distributed._local_graph import LocalGraph, _any_by_row, _count_by_group
 from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
-from agnn.graph import Graph, Part, rank_bounds
+from agnn.graph import Graph, Part
 
 NODES = 300
 
@@ -19,7 +19,7 @@ NODES = 300
 def part_of(rank: int, ranks: int) -> Part:
     data = made(NODES)
     graph = Graph.of(data)
-    bounds = rank_bounds(NODES, ranks, graph.offsets.numpy())
+    bounds = Part.rank_bounds(NODES, ranks, graph.offsets.numpy())
     return Part.cut(graph, bounds, rank, data.features, data.labels)
 
 

@@ -135,7 +135,7 @@ def test_weights_of_tables_in_pieces_are_those_of_reading_them_whole(tmp_path):
 
 @pytest.mark.usefixtures("small_pieces")
 def test_statistics_of_the_features_are_those_of_the_whole(cora, tmp_path):
-    from agnn.data._features import column_statistics
+    from agnn.data.scaling import column_statistics
 
     made = partition(cora, tmp_path / "parts", 2)
     means, scales = column_statistics(cora.features)

@@ -11,14 +11,14 @@ from thread_ranks import on_ranks
 
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._sums import BlockSums, Subtrees, SumsLink
-from agnn.graph import block_bounds, rank_bounds
+from agnn.graph import Part
 
 NODES = 700
 
 
 def block_values() -> list[torch.Tensor]:
     """A number per block of very different sizes, whose sum depends on the order."""
-    count = block_bounds(NODES).size - 1
+    count = Part.block_bounds(NODES).size - 1
     source = np.random.default_rng(1)
     values = source.standard_normal((count, 2)) * 10.0 ** source.integers(-8, 8, size=(count, 2))
     return [torch.from_numpy(row) for row in values]
@@ -26,12 +26,12 @@ def block_values() -> list[torch.Tensor]:
 
 def own_blocks(ranks: Ranks) -> range:
     """The numbers of the blocks that a rank owns."""
-    bounds = rank_bounds(NODES, ranks.size)[ranks.rank : ranks.rank + 2]
-    return range(*np.searchsorted(block_bounds(NODES), bounds).tolist())
+    bounds = Part.rank_bounds(NODES, ranks.size)[ranks.rank : ranks.rank + 2]
+    return range(*np.searchsorted(Part.block_bounds(NODES), bounds).tolist())
 
 
 def total_on(ranks: Ranks) -> torch.Tensor:
-    sums = BlockSums(ranks, rank_bounds(NODES, ranks.size))
+    sums = BlockSums(ranks, Part.rank_bounds(NODES, ranks.size))
     values = block_values()
     return sums.total([values[number] for number in own_blocks(ranks)])
 
@@ -50,7 +50,7 @@ def test_several_sums_travel_in_one_message(size: int) -> None:
     messages: list[int] = []
 
     def two_totals(ranks: Ranks) -> list[torch.Tensor]:
-        sums = BlockSums(ranks, rank_bounds(NODES, ranks.size))
+        sums = BlockSums(ranks, Part.rank_bounds(NODES, ranks.size))
         gather = ranks.gather
         ranks.gather = lambda own: messages.append(ranks.rank) or gather(own)  # type: ignore[method-assign]
         results = [torch.zeros(2, 2), torch.zeros(3)]
@@ -63,7 +63,7 @@ def test_several_sums_travel_in_one_message(size: int) -> None:
         SumsLink(sums).backward(torch.zeros(1))  # nothing waits any more
         return results
 
-    blocks = block_bounds(NODES).size - 1
+    blocks = Part.block_bounds(NODES).size - 1
     for first, second in on_ranks(size, two_totals):
         assert torch.equal(first, torch.full((2, 2), float(blocks)))
         assert torch.equal(second, torch.full((3,), 10.0 * blocks))

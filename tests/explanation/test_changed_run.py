@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.data import NodeData, Preprocessing
-from agnn.data.preprocessing import Source, Structure
+from agnn.data import NodeData
+from agnn.data.preprocessing import Preprocessing, Source, Structure
 from agnn.errors import InputError
 from agnn.explanation import (
     Changes,

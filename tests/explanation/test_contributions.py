@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData
 from agnn.explanation import HeldLogits
-from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._contributions import Contributions
 from agnn.explanation._reach import layer_weights
 from agnn.kernels import Attention, holding, is_holding
 from agnn.networks._agnn import AGNNModel
@@ -26,7 +26,7 @@ COMBINATIONS = np.array([[1.0, 1.0, 0.2], [0.0, -1.0, 0.3], [0.0, 0.0, -0.5]])  
 def taken_apart(trained: Run, node: int) -> tuple[Contributions, NDArray[np.int64]]:
     view = trained.view_of(node)
     held = HeldLogits.of(trained.network, view)
-    return contributions(held, COMBINATIONS), view.field.nodes.numpy()
+    return held.contributions(COMBINATIONS), view.field.nodes.numpy()
 
 
 def dense_gates(trained: Run, node: int, r: int) -> tuple[NDArray, NDArray]:

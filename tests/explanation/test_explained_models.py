@@ -11,8 +11,7 @@ import torch
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import HeldLogits, Neighbourhood, explain, explained_run, without_edges
-from agnn.explanation._contributions import node_contributions
-from agnn.graph import Graph, View, features_of, symmetric
+from agnn.graph import Graph, Propagation, View, features_of
 from agnn.methods import NetworkMethod, get_method, method_names
 from agnn.runs import KnownResults, Run, evaluate
 
@@ -37,7 +36,7 @@ def test_a_network_has_paths_and_is_taken_apart_or_has_a_reason(name: str, toy: 
     assert len(paths.hops) == model.hops == len(paths.combination) - 1
     held = HeldLogits.of(model, view)
     first_class = np.eye(toy.classes)[0]
-    nodes, constant = node_contributions(held, first_class, held.replicas)
+    nodes, constant = held.node_contributions(first_class, held.replicas)
     with torch.no_grad():
         logit = float(model(view)[:, 0, 0].mean())
     assert nodes.sum() + constant == pytest.approx(logit, abs=1e-5)
@@ -74,7 +73,7 @@ def test_the_contributions_of_sgc_are_the_linear_formula(sgc: Run) -> None:
     found = explain(sgc, 60, limit=sgc.data.nodes)
     assert "SGC learns no attention" in found.notes[0]
     X = sgc.data.normalised_features().toarray()
-    P = symmetric(sgc.graph, torch.float64).matrix().toarray()
+    P = Propagation.symmetric(sgc.graph, torch.float64).matrix().toarray()
     weight = sgc.network.first.weight.detach().double().mean(0).numpy()
     over = weight[:, found.answer] - weight[:, found.second]
     for each in (found.itself, *found.neighbours):

@@ -55,13 +55,12 @@ def test_an_explanation_has_the_same_steps_and_nodes(run: Run) -> None:
 
 def test_the_features_of_a_node_and_the_first_bias_sum_to_its_part(run: Run) -> None:
     from agnn.explanation import HeldLogits
-    from agnn.explanation._contributions import feature_contributions, node_contributions
 
     view = run.view_of(100)
     held = HeldLogits.of(run.network, view)
     lead = np.array([1.0, -1.0, 0.0])
-    added, _ = node_contributions(held, lead, range(run.replicas))
-    features = feature_contributions(held, lead, range(run.replicas), [0, 2])
+    added, _ = held.node_contributions(lead, range(run.replicas))
+    features = held.feature_contributions(lead, range(run.replicas), [0, 2])
     x = run.data.features.toarray()[view.field.nodes[[0, 2]].numpy()]
     assert (features[x == 0] == 0).all()
     if all(first.bias is None for first in held.first):

@@ -17,7 +17,7 @@ from agnn.explanation import (
 from agnn.explanation._neighbourhood import Parents, choose_places
 from agnn.explanation._reach import layer_weights
 from agnn.explanation._relevance import edge_relevance
-from agnn.graph import Graph, hop_rings
+from agnn.graph import Graph
 from agnn.runs import Run
 from path_definitions import path_attention
 from properties import as_matrix
@@ -184,7 +184,7 @@ def test_a_less_attended_node_is_shown_where_a_more_attended_one_needs_it() -> N
     """0 - 1 - 2 and 0 - 3: node 2 outweighs 3, and brings 1 with it."""
     weights = np.array([0.4, 0.05, 0.2, 0.35])  # by ring: 0, then 1 and 3, then 2
     graph = Graph.from_edges(np.array([[0, 1, 0], [1, 2, 3]]), nodes=4)
-    home = Parents(graph, hop_rings(graph, torch.tensor([0]), 2), weights)
+    home = Parents(graph, graph.hop_rings(torch.tensor([0]), 2), weights)
     assert [home[k] for k in range(4)] == [-1, 0, 0, 1]
     assert choose_places(weights, home, 3).tolist() == [0, 1, 3]
     assert choose_places(weights, home, 2).tolist() == [0, 2], "the way of the third does not fit"
@@ -194,7 +194,7 @@ def test_a_less_attended_node_is_shown_where_a_more_attended_one_needs_it() -> N
 @pytest.mark.parametrize("limit", [2, 5, 17, 60])
 def test_the_choice_of_nodes_is_that_of_a_plain_loop_over_all_of_them(limit: int) -> None:
     graph = zoo_graph("random")
-    rings = hop_rings(graph, torch.tensor([60]), 4)
+    rings = graph.hop_rings(torch.tensor([60]), 4)
     near = torch.cat(rings).tolist()
     hop = [k for k, ring in enumerate(rings) for _ in ring]
     # Coarse, so that many are equal.

@@ -9,7 +9,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.explanation import model_paths
 from agnn.explanation._reach import layer_weights
-from agnn.graph import Graph, ReceptiveField, View, hop_rings, symmetric
+from agnn.graph import Graph, Propagation, ReceptiveField, View
 from agnn.kernels import Attention, Link
 from agnn.networks import NodeModel, Paths
 from agnn.networks._agnn import AGNNModel
@@ -38,7 +38,7 @@ def dense_layers(trained: Run) -> list[Tensor]:
     if isinstance(model, AGNNModel):
         found = [as_matrix(graph, each) for each in model.attentions(trained.whole_view())]
     else:
-        fixed = symmetric(graph)
+        fixed = Propagation.symmetric(graph)
         one = Attention(fixed.edge_weights.expand(2, -1), fixed.loop_weights.expand(2, -1))
         found = [as_matrix(graph, one)] * 2
     return [each.double() for each in found]
@@ -160,7 +160,7 @@ def test_rings_are_the_nodes_at_each_distance(name: str) -> None:
     for node in targets(name):
         seen = torch.eye(graph.nodes, dtype=torch.float64)[node]
         before = torch.zeros(graph.nodes, dtype=torch.bool)
-        for ring in hop_rings(graph, torch.tensor([node]), 3):
+        for ring in graph.hop_rings(torch.tensor([node]), 3):
             reached = seen > 0
             assert ring.tolist() == (reached & ~before).nonzero().squeeze(1).tolist()
             before, seen = reached, seen @ joined

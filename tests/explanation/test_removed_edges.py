@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from agnn.data import NodeData
 from agnn.errors import InputError
 from agnn.explanation import Removal, without_edges
-from agnn.graph import hop_rings
 from opened_toys import zoo_run
 from zoo import ZOO
 from zoo_models import zoo_data
@@ -82,7 +81,7 @@ def test_the_edges_of_the_run_stay_where_they_are() -> None:
     without_edges(opened, 0, [(0, 1)])
     assert opened.graph.columns.tolist() == before.tolist()
     assert without_edges(opened, 0, []) == pytest.approx(opened.probabilities[0], abs=1e-7)
-    assert hop_rings(opened.graph, before.new_tensor([0]).long(), 1)[1].tolist()[0] == 1
+    assert opened.graph.hop_rings(before.new_tensor([0]).long(), 1)[1].tolist()[0] == 1
 
 
 @pytest.mark.parametrize(

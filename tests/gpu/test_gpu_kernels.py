@@ -7,7 +7,7 @@ import torch
 from benchmarks.synthetic import power_law
 from torch import Tensor
 
-from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, symmetric
+from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures
 from agnn.kernels import (
     Dropout,
     adam_step,
@@ -15,10 +15,9 @@ from agnn.kernels import (
     cross_entropy,
     dense_linear,
     dropout,
+    feature_linear,
     propagate,
-    sparse_linear,
 )
-from agnn.kernels._shared_linear import shared_linear
 from properties import WIDTHS, assert_close, assert_same_bits
 from zoo import ZOO
 
@@ -151,7 +150,7 @@ def test_the_same_call_gives_the_same_bits():
 @pytest.mark.parametrize("name", ZOO)
 def test_propagation_equals_the_reference(name, width):
     graph = ZOO[name].graph().to(GPU)
-    weights = symmetric(graph, torch.float64)
+    weights = Propagation.symmetric(graph, torch.float64)
     lopsided = torch.rand(graph.edges, dtype=torch.float64, device=GPU)
     P = Propagation(graph, lopsided, weights.loop_weights)
     h = ZOO[name].states(2, width).to(GPU).requires_grad_()
@@ -185,7 +184,7 @@ def test_the_sparse_first_layer_equals_the_reference(width, is_dropped):
     bias = torch.randn(3, width, device=GPU, dtype=torch.float64, requires_grad=True)
     at = drop(3).at(0) if is_dropped else None
     both = [
-        with_gradients(sparse_linear(x, weight, bias, drop=at, backend=each), weight, bias)
+        with_gradients(feature_linear(x, weight, bias, drop=at, backend=each), weight, bias)
         for each in ("triton", "reference")
     ]
     for one, other in zip(*both, strict=True):
@@ -201,7 +200,7 @@ def test_the_dense_first_layer_equals_the_reference(storage, is_dropped):
     bias = torch.randn(3, 16, device=GPU, requires_grad=True)
     at = drop(3).at(0) if is_dropped else None
     both = [
-        with_gradients(shared_linear(x, weight, bias, drop=at, backend=each), weight, bias)
+        with_gradients(feature_linear(x, weight, bias, drop=at, backend=each), weight, bias)
         for each in ("triton", "reference")
     ]
     for one, other in zip(*both, strict=True):

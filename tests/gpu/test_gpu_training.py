@@ -20,10 +20,9 @@ from agnn.networks import (
     AGNNPlus,
     DynamicFilter,
     MoNet,
-    memory_estimate,
 )
 from agnn.runs import evaluate, find_device, preset_method
-from agnn.training import Problem, ProblemSize, check_memory, train
+from agnn.training import Problem, ProblemSize, train
 from agnn.training._captured import Captured
 from properties import assert_close, assert_same_bits
 
@@ -131,10 +130,10 @@ def test_work_that_waits_runs_as_it_stands():
 
 
 def test_a_graph_that_does_not_fit_is_refused_in_words_before_anything_is_allocated():
-    estimate = memory_estimate(ProblemSize(10**9, 10**11, 128, 10), AGNN())
+    estimate = AGNN().memory_of(ProblemSize(10**9, 10**11, 128, 10))
     before = torch.cuda.memory_allocated()
     with pytest.raises(UnavailableError, match=r"training needs about .* GiB are free on cuda"):
-        check_memory(estimate, GPU)
+        estimate.check(GPU)
     assert torch.cuda.memory_allocated() == before
 
 
@@ -158,7 +157,7 @@ def test_the_memory_estimate_covers_what_training_takes(toy: NodeData):
     train(model, Problem(x, graph, labels, (split,) * 8, seeds), method.recipe())
     taken = torch.cuda.max_memory_allocated() - held
     size = ProblemSize(100_000, graph.edges, 500, 3, entries=2_000_000, replicas=8)
-    estimate = memory_estimate(size, method).total
+    estimate = method.memory_of(size).total
     assert taken <= estimate <= 3 * taken
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from agnn.errors import DataError, InputError
-from agnn.graph import Graph, Part, block_bounds, rank_bounds
+from agnn.graph import Graph, Part
 from zoo import random_pairs
 
 
@@ -15,7 +15,7 @@ def whole(nodes: int = 200, seed: int = 0) -> Graph:
 
 
 def parts(graph: Graph, ranks: int) -> list[Part]:
-    bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
+    bounds = Part.rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
     x = sparse.random_array((graph.nodes, 5), density=0.4, rng=np.random.default_rng(0)).tocsr()
     labels = np.arange(graph.nodes) % 3
     return [Part.cut(graph, bounds, rank, x, labels) for rank in range(ranks)]
@@ -51,7 +51,7 @@ def test_what_a_rank_sends_is_what_the_other_waits_for(ranks: int) -> None:
 
 def test_ranks_own_whole_blocks_and_every_block_has_one_owner() -> None:
     graph = whole(nodes=1000)
-    every = block_bounds(1000).tolist()
+    every = Part.block_bounds(1000).tolist()
     for ranks in (1, 2, 3, 5, 64):
         found = [0]
         for part in parts(graph, ranks):
@@ -66,23 +66,23 @@ def test_ranks_have_about_the_same_rows_and_edges_together() -> None:
     pairs = np.array(random_pairs(1000, 50_000, 0)).T
     graph = Graph.from_edges(pairs, 10_000)
     offsets = graph.offsets.numpy()
-    bounds = rank_bounds(10_000, 4, offsets)
+    bounds = Part.rank_bounds(10_000, 4, offsets)
     work = np.diff(bounds + offsets[bounds])
     assert work.max() < 1.3 * work.mean()
-    assert np.diff(rank_bounds(10_000, 4)).tolist() == [2500] * 4
+    assert np.diff(Part.rank_bounds(10_000, 4)).tolist() == [2500] * 4
 
 
 def test_blocks_depend_on_the_nodes_alone_and_stay_of_moderate_size() -> None:
-    assert block_bounds(1000).size == 65
-    assert block_bounds(10**6).size == 257
-    assert block_bounds(10**9).size == 4097
+    assert Part.block_bounds(1000).size == 65
+    assert Part.block_bounds(10**6).size == 257
+    assert Part.block_bounds(10**9).size == 4097
 
 
 def test_more_ranks_than_rows_or_blocks_are_refused() -> None:
     with pytest.raises(InputError, match="divided into 1 to 64 parts"):
-        rank_bounds(1000, 65)
+        Part.rank_bounds(1000, 65)
     with pytest.raises(InputError, match="too small to be divided"):
-        rank_bounds(3, 4)
+        Part.rank_bounds(3, 4)
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:

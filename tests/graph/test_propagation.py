@@ -15,12 +15,6 @@ from agnn.graph import (
     SparseFeatures,
     View,
     _propagation as propagation,
-    symmetric,
-)
-from agnn.graph._propagation import (
-    diffusion,
-    neighbour_mean,
-    normalised_adjacency,
 )
 from properties import assert_close
 from zoo import ZOO, zoo_graph
@@ -36,18 +30,28 @@ def dense_matrix(propagation: Propagation) -> Tensor:
 def test_symmetric_is_the_formula_of_the_paper(name):
     A = ZOO[name].neighbourhoods().double()  # A + I
     D = torch.diag(A.sum(1).rsqrt())
-    assert_close(dense_matrix(symmetric(zoo_graph(name), torch.float64)), D @ A @ D, 1e-14)
+    assert_close(
+        dense_matrix(Propagation.symmetric(zoo_graph(name), torch.float64)), D @ A @ D, 1e-14
+    )
 
 
 def test_weights_are_rounded_once_to_the_type_asked_for():
-    single = symmetric(zoo_graph("random"))
-    double = symmetric(zoo_graph("random"), torch.float64)
+    single = Propagation.symmetric(zoo_graph("random"))
+    double = Propagation.symmetric(zoo_graph("random"), torch.float64)
     assert torch.equal(single.edge_weights, double.edge_weights.float())
     assert torch.equal(single.loop_weights, double.loop_weights.float())
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("matrix", [symmetric, neighbour_mean, normalised_adjacency, diffusion])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        Propagation.symmetric,
+        Propagation.neighbour_mean,
+        Propagation.normalised_adjacency,
+        Propagation.diffusion,
+    ],
+)
 def test_weights_are_made_in_pieces_without_lists_of_both_ends(matrix, is_weighted, monkeypatch):
     def built():
         graph = zoo_graph("lopsided")
@@ -69,7 +73,10 @@ def test_transposed_weights_stand_at_the_reversed_edges():
 
 def test_a_restricted_matrix_has_the_entries_of_the_whole_one():
     graph = zoo_graph("random")
-    whole, field = symmetric(graph), ReceptiveField.around(graph, torch.tensor([3, 90]), 2)
+    whole, field = (
+        Propagation.symmetric(graph),
+        ReceptiveField.around(graph, torch.tensor([3, 90]), 2),
+    )
     edges, loops = whole.edge_weights[field.edge_ids], whole.loop_weights[field.nodes]
     part = dense_matrix(Propagation(field.graph, edges, loops))
     inner = field.nodes[: field.sizes[1]]
@@ -85,7 +92,7 @@ def test_a_view_weighs_by_the_degrees_of_the_whole_graph():
     assert torch.equal(view.features.row_ids, view.field.nodes)
     weights = view.symmetric_propagation
     assert weights.edge_weights.dtype == torch.float64
-    expected = symmetric(graph, torch.float64)
+    expected = Propagation.symmetric(graph, torch.float64)
     assert torch.equal(weights.loop_weights, expected.loop_weights[view.field.nodes])
     assert torch.equal(weights.edge_weights, expected.edge_weights[view.field.edge_ids])
 
@@ -95,4 +102,6 @@ def test_the_neighbour_mean_leaves_the_node_itself_out(name):
     A = ZOO[name].neighbourhoods().double()
     A.fill_diagonal_(0.0)
     expected = A / A.sum(1, keepdim=True).clamp(min=1.0)
-    assert_close(dense_matrix(neighbour_mean(zoo_graph(name), torch.float64)), expected, 1e-14)
+    assert_close(
+        dense_matrix(Propagation.neighbour_mean(zoo_graph(name), torch.float64)), expected, 1e-14
+    )

@@ -9,18 +9,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import (
-    Graph,
-    Propagation,
-    ReceptiveField,
-    SparseFeatures,
-    View,
-    diffusion,
-    symmetric,
-)
-from agnn.graph._propagation import (
-    neighbour_mean,
-)
+from agnn.graph import Graph, Propagation, ReceptiveField, SparseFeatures, View
 from properties import assert_close
 from zoo import ZOO, Specimen
 
@@ -75,11 +64,13 @@ def test_weights_enter_the_propagation_matrices_by_their_formulas(name):
     graph, W = weighted(name)
     eye = torch.eye(graph.nodes, dtype=torch.float64)
     D = torch.diag((W + eye).sum(1).rsqrt())
-    assert_close(dense_matrix(symmetric(graph, torch.float64)), D @ (W + eye) @ D, 1e-14)
+    assert_close(
+        dense_matrix(Propagation.symmetric(graph, torch.float64)), D @ (W + eye) @ D, 1e-14
+    )
     sums = W.sum(1, keepdim=True)
     mean = W / torch.where(sums > 0, sums, 1.0)
-    assert_close(dense_matrix(neighbour_mean(graph, torch.float64)), mean, 1e-14)
-    assert_close(dense_matrix(diffusion(graph, torch.float64)), W / (sums.T + 1), 1e-14)
+    assert_close(dense_matrix(Propagation.neighbour_mean(graph, torch.float64)), mean, 1e-14)
+    assert_close(dense_matrix(Propagation.diffusion(graph, torch.float64)), W / (sums.T + 1), 1e-14)
 
 
 def test_a_view_weighs_by_the_weights_of_the_whole_graph():
@@ -87,8 +78,8 @@ def test_a_view_weighs_by_the_weights_of_the_whole_graph():
     features = SparseFeatures.from_scipy(sparse.csr_array(np.eye(graph.nodes)), torch.float64)
     view = View.around(features, graph, torch.tensor([3, 90]), 2)
     for found, whole in (
-        (view.symmetric_propagation, symmetric(graph, torch.float64)),
-        (view.mean_propagation, neighbour_mean(graph, torch.float64)),
+        (view.symmetric_propagation, Propagation.symmetric(graph, torch.float64)),
+        (view.mean_propagation, Propagation.neighbour_mean(graph, torch.float64)),
     ):
         assert torch.equal(found.loop_weights, whole.loop_weights[view.field.nodes])
         assert torch.equal(found.edge_weights, whole.edge_weights[view.field.edge_ids])

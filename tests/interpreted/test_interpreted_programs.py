@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn import kernels
-from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, symmetric
+from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures
 from agnn.kernels import FACTS, Matrices, Runs
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
@@ -134,7 +134,7 @@ def test_gradients_of_short_states_are_summed_in_single_precision(programs):
 
 def test_short_states_are_propagated_in_single_precision(programs):
     animal = ZOO["lopsided"]
-    P = symmetric(animal.graph(), torch.float32)
+    P = Propagation.symmetric(animal.graph(), torch.float32)
     double = Propagation(P.graph, P.edge_weights.double(), P.loop_weights.double())
     h, n = animal.states(2, 7, torch.bfloat16), animal.nodes
     ours, definition = programs("propagate"), reference("propagate")
@@ -150,7 +150,7 @@ def test_short_states_are_propagated_in_single_precision(programs):
 @pytest.mark.parametrize("width", [1, 7, 16])
 def test_propagation_equals_the_reference(programs, width):
     animal = tiny_random(12, 40, seed=3)
-    graph, weights = animal.graph(), symmetric(animal.graph(), torch.float64)
+    graph, weights = animal.graph(), Propagation.symmetric(animal.graph(), torch.float64)
     P = Propagation(graph, drawn(graph.edges).abs(), weights.loop_weights)
     h, g = animal.states(2, width), drawn(2, 5, width, seed=1)
     ours, definition = programs("propagate"), reference("propagate")
@@ -249,7 +249,7 @@ def on_part(module, graph: Graph, h: Tensor, beta: Tensor, order: list[int]) -> 
     of_beta = h.new_zeros(len(h), nodes)
     is_first = np.isin(np.arange(nodes), order[:half])
     offsets = graph.offsets.numpy()
-    matrices = Matrices.of(symmetric(graph, h.dtype))
+    matrices = Matrices.of(Propagation.symmetric(graph, h.dtype))
     by_replica = Matrices(
         graph, drawn(len(h), graph.edges, dtype=h.dtype), drawn(len(h), nodes, dtype=h.dtype)
     )

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from agnn.errors import InputError
-from agnn.graph import symmetric
+from agnn.graph import Propagation
 from agnn.kernels import (
     ELU,
     Anchor,
@@ -65,7 +65,7 @@ def test_a_chain_gives_the_outputs_and_gradients_of_its_links_one_by_one(backend
 def test_without_gradients_states_are_written_over_with_the_same_bits(backend, monkeypatch):
     """All but those that the caller has, or that a later link reads."""
     monkeypatch.setattr(propagate_link, "_LARGE", 1)
-    P, anchor = symmetric(zoo_graph("random")), Anchor()
+    P, anchor = Propagation.symmetric(zoo_graph("random")), Anchor()
     h = ZOO["random"].states(2, 40, torch.float32) - 0.3
     given = h.clone()
 
@@ -80,7 +80,7 @@ def test_without_gradients_states_are_written_over_with_the_same_bits(backend, m
 
 
 def test_a_large_state_is_propagated_in_its_place(monkeypatch):
-    P, h = symmetric(zoo_graph("random")), ZOO["random"].states(2, 40, torch.float32)
+    P, h = Propagation.symmetric(zoo_graph("random")), ZOO["random"].states(2, 40, torch.float32)
     expected = propagate(P, h)
     assert PropagateLink(P, None, "auto").overwrite(h) is not h
     monkeypatch.setattr(propagate_link, "_LARGE", 1)

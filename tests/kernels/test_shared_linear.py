@@ -12,9 +12,8 @@ from agnn.kernels import (
     Dropout,
     DropoutAt,
     dropout,
-    sparse_linear,
+    feature_linear,
 )
-from agnn.kernels._shared_linear import shared_linear
 from properties import FAST_BACKENDS, assert_close, assert_same_bits, gradients
 
 
@@ -35,7 +34,7 @@ def dropped(replicas: int = 3) -> DropoutAt:
 
 def mapped(x, weight, bias, drop, backend):
     return gradients(
-        lambda w, b: shared_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
+        lambda w, b: feature_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
     )
 
 
@@ -60,27 +59,27 @@ def test_every_backend_equals_the_reference(backend, is_dropped):
 @pytest.mark.parametrize("backend", FAST_BACKENDS)
 def test_a_replica_gives_the_same_bits_alone_and_in_a_batch(backend):
     together = mapped(X, WEIGHT, BIAS, dropped(), backend)[0]
-    alone = shared_linear(X, WEIGHT[:1], BIAS[:1], drop=dropped(1), backend=backend)
+    alone = feature_linear(X, WEIGHT[:1], BIAS[:1], drop=dropped(1), backend=backend)
     assert_same_bits(alone[0], together[0])
 
 
 def test_dense_and_listed_features_are_dropped_alike():
-    found = shared_linear(X, WEIGHT, BIAS, drop=dropped())
-    assert_close(found, sparse_linear(X.sparse(), WEIGHT, BIAS, drop=dropped()), 1e-12)
+    found = feature_linear(X, WEIGHT, BIAS, drop=dropped())
+    assert_close(found, feature_linear(X.sparse(), WEIGHT, BIAS, drop=dropped()), 1e-12)
 
 
 def test_short_features_are_widened_on_the_way():
     short = DenseFeatures(X.values.bfloat16(), X.row_ids)
     wide = DenseFeatures(X.values.bfloat16().float(), X.row_ids)
     assert_same_bits(
-        shared_linear(short, WEIGHT.float(), BIAS.float()),
-        shared_linear(wide, WEIGHT.float(), BIAS.float()),
+        feature_linear(short, WEIGHT.float(), BIAS.float()),
+        feature_linear(wide, WEIGHT.float(), BIAS.float()),
     )
 
 
 def test_a_weight_for_other_features_is_refused():
     with pytest.raises(InputError, match=r"`weight` must have shape \[R, 9, d\]"):
-        shared_linear(X, WEIGHT[:, :5], BIAS)
+        feature_linear(X, WEIGHT[:, :5], BIAS)
 
 
 def test_features_are_dense_where_many_are_stored():
@@ -125,7 +124,7 @@ def test_features_of_usual_numbers_equal_the_reference(rates, width):
     exact = mapped(x, weight, bias, drop, "reference")
     for one, other in zip(mapped(x, weight, bias, drop, "numba"), exact, strict=True):
         assert_close(one, other, 1e-11)
-    without_bias = shared_linear(x, weight, None, drop=drop, backend="numba")
+    without_bias = feature_linear(x, weight, None, drop=drop, backend="numba")
     assert_close(without_bias, exact[0] - bias[:, None], 1e-11)
 
 
@@ -136,7 +135,7 @@ def test_features_of_usual_numbers_have_the_same_bits_alone_and_in_a_batch():
     def of_replicas(replicas: int) -> list[torch.Tensor]:
         weight = drawn(3, 130, 7, seed=1)[:replicas].requires_grad_()
         drop = Dropout(range(replicas), (0.2,) * replicas).at(0)
-        out = shared_linear(x, weight, BIAS[:replicas], drop=drop, backend="numba")
+        out = feature_linear(x, weight, BIAS[:replicas], drop=drop, backend="numba")
         (gradient,) = torch.autograd.grad(out, weight, slopes[:replicas])
         return [out.detach(), gradient]
 

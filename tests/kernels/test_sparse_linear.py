@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph import SparseFeatures
-from agnn.kernels import Dropout, DropoutAt, dropout, sparse_linear
+from agnn.kernels import Dropout, DropoutAt, dropout, feature_linear
 from properties import (
     CPU_BACKENDS,
     FAST_BACKENDS,
@@ -63,7 +63,7 @@ def rates(replicas: int, epoch: int = 3) -> DropoutAt:
 def mapped(x: SparseFeatures, weight: Tensor, bias: Tensor, drop: DropoutAt | None, backend: str):
     """Output and the gradients at weight and bias."""
     return gradients(
-        lambda w, b: sparse_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
+        lambda w, b: feature_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
     )
 
 
@@ -99,9 +99,9 @@ def test_every_backend_equals_the_reference(backend, kind, width, replicas, drop
 @pytest.mark.parametrize("backend", CPU_BACKENDS)
 def test_without_a_bias_nothing_is_added(backend):
     weight, bias = parameters("ordinary", 2, 7)
-    plain = sparse_linear(features("ordinary"), weight, backend=backend)
+    plain = feature_linear(features("ordinary"), weight, backend=backend)
     assert_close(
-        plain, sparse_linear(features("ordinary"), weight, 0 * bias, backend=backend), 1e-15
+        plain, feature_linear(features("ordinary"), weight, 0 * bias, backend=backend), 1e-15
     )
 
 
@@ -112,7 +112,7 @@ def test_strided_weights_and_gradients_are_read_right(backend):
     x, drop = features("ordinary"), rates(2)
 
     def turned(w: Tensor, b: Tensor) -> Tensor:  # its gradient arrives strided
-        return sparse_linear(x, w, b, drop=drop, backend=backend).transpose(1, 2)
+        return feature_linear(x, w, b, drop=drop, backend=backend).transpose(1, 2)
 
     for one, other in zip(
         gradients(turned, (strided, bias)), gradients(turned, (weight, bias)), strict=True
@@ -125,7 +125,7 @@ def test_gradcheck_with_dropout(backend):
     weight, bias = (each.requires_grad_() for each in parameters("empty row and column", 2, 3))
     x, drop = features("empty row and column"), rates(2)
     assert torch.autograd.gradcheck(
-        lambda w, b: sparse_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
+        lambda w, b: feature_linear(x, w, b, drop=drop, backend=backend), (weight, bias)
     )
 
 
@@ -139,7 +139,7 @@ def test_some_rows_give_the_bits_of_the_whole(backend, width):
     drop = rates(2)
     found = mapped(x.select(rows), weight, bias, drop, backend)
     expected = gradients(
-        lambda w, b: sparse_linear(x, w, b, drop=drop, backend=backend)[:, rows], (weight, bias)
+        lambda w, b: feature_linear(x, w, b, drop=drop, backend=backend)[:, rows], (weight, bias)
     )
     for one, other in zip(found, expected, strict=True):
         assert_same_bits(one, other)
@@ -150,7 +150,7 @@ def test_a_backward_pass_in_another_epoch_is_refused(backend):
     """It would draw other numbers than the forward pass did."""
     weight, bias = (each.requires_grad_() for each in parameters("ordinary", 1, 7))
     stream = Dropout([0], [0.5])
-    out = sparse_linear(features("ordinary"), weight, bias, drop=stream.at(0), backend=backend)
+    out = feature_linear(features("ordinary"), weight, bias, drop=stream.at(0), backend=backend)
     stream.epoch += 1
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         out.sum().backward()
@@ -174,4 +174,4 @@ def test_a_backward_pass_in_another_epoch_is_refused(backend):
 def test_parameters_that_do_not_fit_are_refused(weight, bias, streams, words):
     drop = None if streams is None else rates(streams)
     with pytest.raises(InputError, match=words):
-        sparse_linear(features("ordinary", torch.float32), weight, bias, drop=drop)
+        feature_linear(features("ordinary", torch.float32), weight, bias, drop=drop)

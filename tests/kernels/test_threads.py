@@ -14,15 +14,15 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from agnn.graph import Graph, SparseFeatures, symmetric
+from agnn.graph import Graph, Propagation, SparseFeatures
 from agnn.kernels import (
     Dropout,
     adam_step,
     cosine_attention,
     dense_linear,
     dropout,
+    feature_linear,
     propagate,
-    sparse_linear,
 )
 from agnn.kernels._cpu import threads as kernel_threads
 from agnn.kernels._cpu.simd import jit
@@ -42,9 +42,9 @@ def everything(
     drop = Dropout(range(replicas), [0.5] * replicas).at(0)
     beta = torch.linspace(-1, 6, replicas)
     first = gradients(
-        lambda w, b: sparse_linear(features, w, b, drop=drop, backend=backend), (weight, bias)
+        lambda w, b: feature_linear(features, w, b, drop=drop, backend=backend), (weight, bias)
     )
-    h, weights, rows = first[0], symmetric(graph), torch.arange(graph.nodes)
+    h, weights, rows = first[0], Propagation.symmetric(graph), torch.arange(graph.nodes)
     found = [
         *first,
         *gradients(lambda h, b: cosine_attention(graph, h, b, backend=backend), (h, beta)),

@@ -90,15 +90,15 @@ def test_graph_cnn_takes_the_best_epoch_of_the_fold_in_cross_validation():
 def test_sgcs_features_are_propagated_and_dcnns_stand_side_by_side(steps, toy):
     import torch
 
-    from agnn.graph import Graph, diffusion, symmetric
+    from agnn.graph import Graph, Propagation
 
     graph = Graph.from_edges(toy.edges, toy.nodes)
-    P = symmetric(graph, torch.float64).matrix().toarray()
+    P = Propagation.symmetric(graph, torch.float64).matrix().toarray()
     X, raw = toy.normalised_features().toarray(), toy.features.toarray()
     for _ in range(steps):
         X = P @ X
     assert abs(SGC(steps=steps).features(toy).toarray() - X).max() < 1e-6
-    Q = diffusion(graph, torch.float64).matrix().toarray()
+    Q = Propagation.diffusion(graph, torch.float64).matrix().toarray()
     found = DCNN(steps=steps).features(toy).toarray()
     assert found.shape == (toy.nodes, 30 * (steps + 1))
     assert abs(found[:, :30] - raw).max() < 1e-6

@@ -7,7 +7,7 @@ import torch
 
 from agnn import evaluate, load_run
 from agnn.errors import InputError
-from agnn.graph import Graph, View, features_of, symmetric
+from agnn.graph import Graph, Propagation, View, features_of
 from agnn.kernels import cosine_attention, propagate
 from built_models import AGNN
 from properties import CPU_BACKENDS, assert_close, dense_attention
@@ -29,10 +29,12 @@ def test_a_layer_reads_and_writes_short_states_and_sums_in_single_precision(name
     found = cosine_attention(graph, h, beta, backend=backend)
     assert found.dtype == torch.bfloat16
     assert_close(found.double(), exact, 2**-8)
-    P = symmetric(graph)
+    P = Propagation.symmetric(graph)
     sent = propagate(P, h, backend=backend)
     assert sent.dtype == torch.bfloat16
-    assert_close(sent.double(), propagate(symmetric(graph, torch.float64), h.double()), 2**-8)
+    assert_close(
+        sent.double(), propagate(Propagation.symmetric(graph, torch.float64), h.double()), 2**-8
+    )
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

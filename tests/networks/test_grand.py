@@ -9,7 +9,7 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import SparseFeatures, View, symmetric
+from agnn.graph import Propagation, SparseFeatures, View
 from agnn.kernels import Dropout
 from agnn.kernels._dropout import factors
 from agnn.networks import INPUT, OUTPUT
@@ -22,7 +22,7 @@ GRAPH, NODES, WIDTH, CLASSES, STEPS = zoo_graph("random"), 200, 12, 3, 4
 _SOURCE = np.random.default_rng(1)
 X = _SOURCE.random((NODES, WIDTH)) * (_SOURCE.random((NODES, WIDTH)) < 0.4)
 FEATURES = SparseFeatures.from_scipy(sparse.csr_array(X), torch.float64)
-P = torch.from_numpy(symmetric(GRAPH, torch.float64).matrix().toarray())
+P = torch.from_numpy(Propagation.symmetric(GRAPH, torch.float64).matrix().toarray())
 RATE, ROW_RATE, INPUT_RATE = 0.3, 0.4, 0.2
 
 

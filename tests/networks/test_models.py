@@ -11,7 +11,7 @@ from scipy import sparse
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import SparseFeatures, View, symmetric
+from agnn.graph import Propagation, SparseFeatures, View
 from agnn.kernels import Dropout, DropoutAt
 from agnn.networks._layers import Beta
 from built_models import AGNN, GCN, GLN, MLP
@@ -93,7 +93,7 @@ def test_agnn_is_the_formula_of_the_paper(backend, betas):
 @pytest.mark.parametrize(("kind", "activation"), [(GCN, torch.relu), (GLN, lambda h: h)])
 def test_gcn_and_gln_are_the_formulas_of_the_paper(backend, kind, activation):
     model = kind(40, 5, (3, 4), hidden=7, backend=backend)
-    weights = symmetric(GRAPH, torch.float64)
+    weights = Propagation.symmetric(GRAPH, torch.float64)
     P = torch.diag(weights.loop_weights)
     P[GRAPH.receivers, GRAPH.senders] = weights.edge_weights
     for r, out in enumerate(model(whole(2))):

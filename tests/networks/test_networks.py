@@ -12,8 +12,8 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 from scipy import sparse
 from torch import Tensor
 
-from agnn.graph import Graph, SparseFeatures, View, diffusion, symmetric
-from agnn.kernels import Dropout, sparse_linear
+from agnn.graph import Graph, Propagation, SparseFeatures, View
+from agnn.kernels import Dropout, feature_linear
 from agnn.networks import NodeModel
 from agnn.networks._neighbourhoods import Neighbourhoods
 from built_models import (
@@ -90,7 +90,7 @@ def matrix(propagation) -> Tensor:
     return torch.tensor(propagation.matrix().toarray())
 
 
-P = matrix(symmetric(GRAPH, torch.float64))
+P = matrix(Propagation.symmetric(GRAPH, torch.float64))
 
 
 def by_heads(columns: Tensor, heads: int) -> Tensor:
@@ -240,7 +240,7 @@ def test_sgc_is_a_linear_map_of_its_features_and_the_peers_on_propagated_ones(ba
         assert_close(found, DENSE @ model.first.weight[r] + model.first.bias[r], 1e-12)
     peer = geometric.SGConv(9, 3, K=2).double()
     propagated = SparseFeatures.from_scipy(sparse.csr_array((P @ P @ DENSE).numpy()), torch.float64)
-    ours = sparse_linear(propagated, peer.lin.weight.T[None].contiguous(), peer.lin.bias[None])
+    ours = feature_linear(propagated, peer.lin.weight.T[None].contiguous(), peer.lin.bias[None])
     assert_close(ours[0], peer(DENSE, EDGES), 1e-10)
 
 
@@ -413,7 +413,7 @@ def test_the_gradients_of_dcnn_are_those_of_its_formula():
 def test_diffusion_divides_what_a_node_sends_among_its_neighbours_and_itself():
     A = torch.zeros(N, N, dtype=torch.float64)
     A[GRAPH.receivers, GRAPH.senders] = 1.0
-    assert_close(matrix(diffusion(GRAPH, torch.float64)), A / (A.sum(0) + 1), 1e-15)
+    assert_close(matrix(Propagation.diffusion(GRAPH, torch.float64)), A / (A.sum(0) + 1), 1e-15)
 
 
 @pytest.mark.parametrize("name", sorted(set(MODELS) - {"dcnn"}))

@@ -17,9 +17,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from agnn.data import NodeData
-from agnn.data._features import (
-    SCALINGS,
-)
+from agnn.data.scaling import SCALINGS
 from agnn.errors import InputError
 from agnn.graph import Graph, features_of
 from agnn.metrics import Ensemble

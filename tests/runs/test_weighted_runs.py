@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from agnn import NodeData, load_run
-from agnn.data import load_dataset, preset_name
-from agnn.data.store import read_data, write_data
+from agnn.data import load_dataset
+from agnn.data.store import preset_name, read_data, write_data
 from agnn.distributed import PartsFolder, partition
 from agnn.errors import DataError, InputError
 from agnn.estimator import NodeClassifier

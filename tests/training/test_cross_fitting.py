@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 import agnn
-from agnn.data import NodeData, complete_split, fold_remarks, make_splits
+from agnn.data import NodeData, SplitSpec, fold_remarks, make_splits
 from agnn.errors import InputError, StoppedError
 from agnn.runs import Run, Training
 from agnn.training import BestScore, CrossFitted, HighestAccuracy, LowestLoss
@@ -194,7 +194,7 @@ def without_edges(*counts: int) -> NodeData:
     ],
 )
 def test_the_number_of_folds_follows_labels_and_replicas(counts, replicas, folds):
-    spec = complete_split("cross-fit", without_edges(*counts), replicas)
+    spec = SplitSpec.complete("cross-fit", without_edges(*counts), replicas)
     assert spec == f"{folds}-fold-cross-fit"
 
 

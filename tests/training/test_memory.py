@@ -13,10 +13,9 @@ from agnn.networks import (
     MultilayerPerceptron,
     SemiSupervisedEmbedding,
     _memory,
-    memory_estimate,
 )
 from agnn.networks._memory import count_step
-from agnn.training import ProblemSize, StepNumbers, check_memory, estimate_memory, free_memory
+from agnn.training import ProblemSize, StepNumbers, free_memory
 
 
 def test_the_parts_are_those_of_the_formula():
@@ -24,7 +23,7 @@ def test_the_parts_are_those_of_the_formula():
         per_node=20, per_edge=3, largest_per_node=7, largest_per_edge=2, parameters=61
     )
     size = ProblemSize(10, 40, features=8, classes=3, replicas=5, scored=10, labelled=6)
-    estimate = estimate_memory(size, step)
+    estimate = size.memory(step)
     assert estimate.features == 10 * 8 * 4
     assert estimate.parameters == 5 * 5 * 61 * 4
     assert estimate.states == 5 * 4 * (10 * 20 + 40 * 3)
@@ -51,17 +50,15 @@ def test_a_step_is_counted_by_what_it_holds():
 
 
 def test_a_graph_too_large_to_prune_needs_no_memory_for_pruning():
-    small, large = (
-        memory_estimate(ProblemSize(10, m, 1, 1), AGNN()).graph for m in (2**28, 2**28 + 1)
-    )
+    small, large = (AGNN().memory_of(ProblemSize(10, m, 1, 1)).graph for m in (2**28, 2**28 + 1))
     assert large < small
 
 
 def test_what_does_not_fit_is_refused_with_what_is_needed_and_what_is_there():
-    estimate = memory_estimate(ProblemSize(10**10, 10**12, 128, 10), AGNN())
+    estimate = AGNN().memory_of(ProblemSize(10**10, 10**12, 128, 10))
     with pytest.raises(UnavailableError, match=r"needs about .* GiB .* are free on cpu"):
-        check_memory(estimate, "cpu")
-    check_memory(memory_estimate(ProblemSize(10, 10, 1, 2), AGNN()), "cpu")
+        estimate.check("cpu")
+    AGNN().memory_of(ProblemSize(10, 10, 1, 2)).check("cpu")
 
 
 def test_the_cpu_says_how_much_is_free():

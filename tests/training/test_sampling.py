@@ -15,7 +15,7 @@ from agnn.errors import InputError, StoppedError
 from agnn.graph import Graph, SampledView, features_of
 from agnn.kernels import Dropout
 from agnn.methods import get_method
-from agnn.networks import AGNNPlus, memory_estimate
+from agnn.networks import AGNNPlus
 from agnn.training import Callback, Checkpoints, LastEpoch, Problem, ProblemSize, Recipe, train
 from agnn.training._sampling import SampledBatches
 from built_models import AGNN, GCN, GLN
@@ -266,8 +266,8 @@ def test_a_run_on_samples_is_saved_and_loaded(toy, tmp_path):
 
 def test_less_memory_is_asked_for():
     whole, part = (
-        memory_estimate(
-            ProblemSize(10**6, 10**7, 32, 8, step_nodes=nodes), AGNNPlus(hidden=64, strength=0)
+        AGNNPlus(hidden=64, strength=0).memory_of(
+            ProblemSize(10**6, 10**7, 32, 8, step_nodes=nodes)
         )
         for nodes in (None, 10**5)
     )

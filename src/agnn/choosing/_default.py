@@ -12,7 +12,7 @@ import numpy as np
 from agnn.choosing._choice import Choice, Tried
 from agnn.choosing._class_weights import ClassWeight, class_weights
 from agnn.choosing._halving import OnTried, without_other_labels
-from agnn.data import CROSS_FIT, SplitSpec, complete_split, make_splits
+from agnn.data import SplitSpec, make_splits
 from agnn.errors import AgnnError, DivergedError
 from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import Interval, apply_temperature, held_out_predictions, helpful_temperature
@@ -94,7 +94,7 @@ def challenge(
     start = time.monotonic()
     visible = without_other_labels(task.data, task.splits[0])
     is_large = _lines(task) > _SMALL
-    spec = complete_split(CROSS_FIT, visible, _FOLDS[is_large])
+    spec = SplitSpec.complete(SplitSpec.CROSS_FIT, visible, _FOLDS[is_large])
     splits = make_splits(visible, spec, task.seeds[:1])
     trial = replace(
         task,

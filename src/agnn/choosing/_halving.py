@@ -22,7 +22,7 @@ from agnn.choosing._choice import Choice, Tried, leads
 from agnn.choosing._class_weights import ClassWeight, class_weights
 from agnn.choosing._scores import candidate_scores
 from agnn.choosing._space import random_settings
-from agnn.data import NodeData, Split, Stream, random_order
+from agnn.data import NodeData, Split, Stream
 from agnn.errors import AgnnError, InputError
 from agnn.methods import Method, Task, method_names
 from agnn.metrics import MEASURES, Measure, Summary
@@ -147,7 +147,7 @@ def inner_split(data: NodeData, split: Split, seed: int) -> Split:
             f"{split.validation.size}; use one that has some, such as stratified."
         )
     pool = np.concatenate([split.train, split.validation])
-    order = pool[random_order(pool.size, seed, Stream.INNER)]
+    order = pool[Stream.INNER.order(pool.size, seed)]
     train: list[NDArray[np.int64]] = []
     others_by_class: list[NDArray[np.int64]] = []
     for label in np.unique(data.labels[pool]):

@@ -140,7 +140,8 @@ def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None
 
 
 def _load_bundled(dataset: str, name: str | None) -> NodeData:
-    from agnn.data import dataset_names, load_dataset
+    from agnn.data import load_dataset
+    from agnn.data.store import dataset_names
     from agnn.distributed import is_parts_folder
 
     path = Path(dataset)

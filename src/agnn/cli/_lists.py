@@ -27,7 +27,8 @@ _DEEPEST = 1000
 
 def datasets(json: Json = False) -> None:
     """List the datasets inside the package."""
-    from agnn.data import dataset_names, load_dataset
+    from agnn.data import load_dataset
+    from agnn.data.store import dataset_names
 
     facts = [_dataset_facts(load_dataset(name)) for name in dataset_names()]
     if json:
@@ -230,10 +231,10 @@ def _findings() -> dict[str, Any]:
 
 def _memory(size: "ProblemSize", layers: int, hidden: int, devices: list[str]) -> dict[str, Any]:
     """What training AGNN on dense features would need, and which devices have that much memory."""
-    from agnn.networks import AGNN, memory_estimate
+    from agnn.networks import AGNN
     from agnn.training import free_memory
 
-    estimate = memory_estimate(size, AGNN(layers=layers, hidden=hidden))
+    estimate = AGNN(layers=layers, hidden=hidden).memory_of(size)
     free = {device: free_memory(device.split()[0]) for device in devices}
     return {
         "needs": estimate.total,

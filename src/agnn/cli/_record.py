@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan, *, is_json: bool) -> None:
     """Print what is worth knowing before the training."""
     from agnn.choosing import optimism
-    from agnn.data import CROSS_FIT, DEFAULT_SPLITS
+    from agnn.data import SplitSpec
     from agnn.methods import NetworkMethod
 
     training = plan.training
@@ -33,7 +33,7 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     console = screen()
     console.print(f"The data: {plan.data.name}", style="bold")
     console.print(rich_table(data_table(plan.data.report)))
-    about = DEFAULT_SPLITS.get(CROSS_FIT if plan.passes else plan.split_spec, "")
+    about = SplitSpec.DEFAULTS.get(SplitSpec.CROSS_FIT if plan.passes else plan.split_spec, "")
     if training.is_auto and not plan.passes:
         about = "one for all replicas"
     console.print(f"Split {plan.split_spec}{': ' * bool(about)}{about}.")

@@ -26,41 +26,21 @@ from agnn.data._changes import (
     without_nodes as without_nodes,
 )
 from agnn.data._edges import RawCounts as RawCounts, unusable_weight as unusable_weight
-from agnn.data._features import (
-    Scaling as Scaling,
-    SparseRows as SparseRows,
-    check_scaling as check_scaling,
-    column_statistics as column_statistics,
-    effective_scaling as effective_scaling,
-    scale_rows as scale_rows,
-    statistics_of_sums as statistics_of_sums,
-    suited_scaling as suited_scaling,
-)
 from agnn.data._input_files import TABLE_FILES as TABLE_FILES
 from agnn.data._labels import encoded_labels as encoded_labels
 from agnn.data._node_data import NodeData as NodeData
 from agnn.data._options import ReadKeywords as ReadKeywords, ReadOptions as ReadOptions
-from agnn.data._report import DataReport as DataReport, check_learnable as check_learnable
+from agnn.data._report import DataReport as DataReport
 from agnn.data._splits._by_column import column_splits as column_splits
 from agnn.data._splits._draws import (
     Stream as Stream,
     fold_remarks as fold_remarks,
-    random_order as random_order,
     uniform_split as uniform_split,
 )
 from agnn.data._splits._spec import (
-    CROSS_FIT as CROSS_FIT,
-    DEFAULT_SPLITS as DEFAULT_SPLITS,
     SplitSpec as SplitSpec,
-    complete_split as complete_split,
-    default_split as default_split,
     make_splits as make_splits,
 )
 from agnn.data._splits._split import Split as Split
-from agnn.data.preprocessing import Preprocessing as Preprocessing
-from agnn.data.store import (
-    dataset_names as dataset_names,
-    is_bundled as is_bundled,
-    load_dataset as load_dataset,
-    preset_name as preset_name,
-)
+from agnn.data.scaling import Scaling as Scaling, SparseRows as SparseRows
+from agnn.data.store import load_dataset as load_dataset

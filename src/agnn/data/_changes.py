@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data._edges import merged_edges, simple_edges
-from agnn.data._features import SparseRows, frozen_csr
 from agnn.data._node_data import NodeData
 from agnn.data.preprocessing import Source
+from agnn.data.scaling import SparseRows, frozen_csr
 from agnn.errors import InputError
 
 Pairs = Iterable[tuple[int, int]]

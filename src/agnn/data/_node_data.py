@@ -20,21 +20,21 @@ from agnn.data._edges import (
     merged_edges,
     simple_edges,
 )
-from agnn.data._features import (
-    Scaling,
-    SparseRows,
-    checked_features,
-    effective_scaling,
-    frozen_csr,
-    rows_summing_to_one,
-    scaled_features,
-)
+from agnn.data._features import checked_features
 from agnn.data._labels import (
     checked_ids,
     checked_labels,
     class_values,
     distinct_names,
     id_text,
+)
+from agnn.data.scaling import (
+    Scaling,
+    SparseRows,
+    effective_scaling,
+    frozen_csr,
+    rows_summing_to_one,
+    scaled_features,
 )
 from agnn.errors import DataError, InputError, unknown_name
 
@@ -260,6 +260,11 @@ class NodeData:
     def unweighted(self) -> Self:
         """The same data in which every edge counts alike; itself if it has no edge weights."""
         return replace(self, edge_weights=None) if self.is_weighted else self
+
+    def check_learnable(self) -> None:
+        """Raise if no method can learn anything from the data: no labels, or only one class."""
+        if self.report.obstacle is not None:
+            raise DataError(self.report.obstacle)
 
     @cached_property
     def fingerprint(self) -> str:

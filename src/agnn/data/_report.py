@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data._wording import quantity
-from agnn.errors import DataError
 from agnn.files import plain_id
 
 if TYPE_CHECKING:
@@ -233,12 +232,6 @@ def data_report(data: NodeData) -> DataReport:
         reading=data.reading,
         edge_weights=_weight_range(data),
     )
-
-
-def check_learnable(data: NodeData) -> None:
-    """Raise if no method can learn anything from `data`: no labels, or only one class."""
-    if data.report.obstacle is not None:
-        raise DataError(data.report.obstacle)
 
 
 def _weight_range(data: NodeData) -> tuple[float, float, float] | None:

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data._features import POSITIONS, SparseRows, position_columns, structure_columns
+from agnn.data._features import POSITIONS, position_columns, structure_columns
+from agnn.data.scaling import SparseRows
 from agnn.errors import DataError
 
 if TYPE_CHECKING:

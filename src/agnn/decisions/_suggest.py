@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from agnn.data import NodeData, suited_scaling
+from agnn.data import NodeData
+from agnn.data.scaling import suited_scaling
 from agnn.errors import InputError
 from agnn.files import plain_id
 from agnn.graph import adjacency, normalise_rows

@@ -20,7 +20,7 @@ from agnn.distributed._replicas import train_by_replicas
 from agnn.distributed._rows import RankCheckpoints, RowsTask, check_divisible, train_rows
 from agnn.errors import InputError
 from agnn.executors import LaunchedRank, package_versions
-from agnn.graph import DenseFeatures, Graph, Part, features_of, rank_bounds
+from agnn.graph import DenseFeatures, Graph, Part, features_of
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.networks import check_usable, require_features
 from agnn.training import Callback, Progress
@@ -138,7 +138,7 @@ def parts_of(method: NetworkMethod, task: Task, ranks: int) -> list[Part]:
     """Return the parts of a graph in memory, with the features as the method scales them."""
     data = task.data
     graph = Graph.of(data)
-    bounds = rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
+    bounds = Part.rank_bounds(graph.nodes, ranks, graph.offsets.numpy())
     matrix: Any = method.features(data)
     # Dense or sparse by the whole, so that no rank decides otherwise.
     features = features_of(matrix)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, preset_name
+from agnn.data import NodeData
+from agnn.data.store import preset_name
 from agnn.distributed._external_csr import Entries
 from agnn.errors import InputError
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn._allocator import return_freed_memory
-from agnn.data import NodeData, statistics_of_sums
+from agnn.data import NodeData
+from agnn.data.scaling import statistics_of_sums
 from agnn.distributed._external_csr import DiskGraph, disk_graph, map_file
 from agnn.distributed._graph_source import GraphSource, TextIds
 from agnn.distributed._order import check_order, chosen_order, node_order
@@ -29,7 +30,7 @@ from agnn.distributed._parts import (
 )
 from agnn.errors import DataError, InputError
 from agnn.files import check_new_folder, checksum, json_text, writing_folder
-from agnn.graph import local_rows, rank_bounds
+from agnn.graph import Part
 
 _ENTRIES: Final = 1_000_000  # stored edges or features at once
 _DENSE: Final = 0.25  # share of stored entries from which features are written as a table
@@ -69,7 +70,7 @@ def partition(
     graph_source = GraphSource.of_data(source) if isinstance(source, NodeData) else source
     if parts < 1:
         raise InputError(f"`parts` must be at least 1; got {parts}.")
-    rank_bounds(graph_source.nodes, parts)  # refuses too many
+    Part.rank_bounds(graph_source.nodes, parts)  # refuses too many
     if positions is None:
         check_order(order)
     check_new_folder(out)
@@ -201,7 +202,7 @@ class _Writer:
         if self.order is not None and not np.array_equal(np.sort(positions), np.arange(n)):
             raise InputError("`positions` must hold every node once.")
         lengths = np.diff(graph.offsets)[positions]
-        bounds = rank_bounds(n, parts, np.concatenate([[0], np.cumsum(lengths)]))
+        bounds = Part.rank_bounds(n, parts, np.concatenate([[0], np.cumsum(lengths)]))
         new_numbers = None
         if self.order is not None:
             new_numbers = np.empty(n, np.int32)
@@ -253,7 +254,7 @@ class _Writer:
         nodes = positions[rows]
         offsets = np.concatenate([[0], np.cumsum(lengths[rows])])
         columns, weights = self._edges(nodes, offsets, new_numbers)
-        local = local_rows(offsets, columns, bounds, rank)
+        local = Part.local_rows(offsets, columns, bounds, rank)
         degrees = self.graph.degrees
         arrays: dict[str, NDArray[Any]] = {
             **local,

@@ -24,10 +24,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import Scaling, scale_rows
+from agnn.data import Scaling
+from agnn.data.scaling import scale_rows
 from agnn.errors import DataError, InputError
 from agnn.files import checksum, json_text, read_json
-from agnn.graph import Part, local_rows
+from agnn.graph import Part
 
 FORMAT: Final = "agnn-parts-3"
 MANIFEST: Final = "manifest.json"
@@ -261,7 +262,7 @@ def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path)
         local: dict[str, Any] = {"offsets": offsets, "columns": columns}
         local |= {"halo": nothing, "send_rows": nothing, "send_counts": np.zeros(1, np.int64)}
     else:
-        local = local_rows(offsets, columns, bounds, rank)
+        local = Part.local_rows(offsets, columns, bounds, rank)
         halo_degrees = np.concatenate([part.degrees[part.own :] for part in parts])
         nodes, indices = np.unique(np.concatenate([p.halo for p in parts]), return_index=True)
         indices = indices[np.searchsorted(nodes, local["halo"])]

@@ -17,7 +17,7 @@ from agnn.distributed._links import local_links
 from agnn.distributed._local_graph import LocalGraph, Needed
 from agnn.distributed._ranks import Ranks
 from agnn.errors import InputError
-from agnn.graph import Graph, Part, rank_bounds
+from agnn.graph import Graph, Part
 from agnn.kernels import CrossEntropyLink, Dropout, Link, run_chain
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.networks import NodeModel
@@ -227,7 +227,7 @@ def check_divisible(method: Method, *, is_in_parts: bool = False) -> None:
     ring = np.arange(_SMALL)
     graph = Graph.from_edges(np.stack([ring, np.roll(ring, 1)]), _SMALL)
     x = np.ones((_SMALL, method.input_width(2)), np.float32)
-    bounds = rank_bounds(_SMALL, 1)
+    bounds = Part.rank_bounds(_SMALL, 1)
     local = LocalGraph.of(Part.cut(graph, bounds, 0, x, np.zeros(_SMALL, np.int64)), Ranks())
     model = method.build(x.shape[1], 2)
     features = local.features[0]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.distributed._ranks import Ranks
-from agnn.graph import block_bounds
+from agnn.graph import Part
 from agnn.kernels import Link
 
 
@@ -52,7 +52,7 @@ class BlockSums:
 
     def __init__(self, ranks: Ranks, bounds: NDArray[np.int64]) -> None:
         self.ranks = ranks
-        blocks = block_bounds(int(bounds[-1]))
+        blocks = Part.block_bounds(int(bounds[-1]))
         owned = np.searchsorted(blocks, bounds)  # whole blocks, so equal
         self.first = int(owned[ranks.rank])
         self.places: list[list[tuple[int, int]]] = []

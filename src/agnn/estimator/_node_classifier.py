@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from agnn.data import NodeData, Split, check_learnable
+from agnn.data import NodeData, Split
 from agnn.decisions import AskedNodes, calibrate_novelty, calibrate_sets
 from agnn.errors import InputError, ResultWarning
 from agnn.estimator._inputs import (
@@ -183,7 +183,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         data = self._training_data(X, y, edges, edge_weight)
         data = with_columns(data, self.graph, X, times=times, groups=groups)
-        check_learnable(data)
+        data.check_learnable()
         weight: Any = self.class_weight
         if isinstance(weight, Mapping):
             names = dict(zip(self.classes_.tolist(), data.class_names, strict=True))

@@ -1,7 +1,7 @@
 """Reasons for predictions: attention over all layers, contributions to the logits, removals.
 
 `explain` answers for one node of a run. Attention (`Neighbourhood`, `Relevance`) says where a
-model looks; contributions (`Explanation.for_answer`, `contributions`) say what its logits are made
+model looks; contributions (`Explanation.for_answer`, `HeldLogits`) say what its logits are made
 of; `changed_run` and removals (`without_edges`, `Counterfactual`) compute what it would predict
 otherwise. Contributions come from one forward pass with attention and gates held
 (`agnn.kernels.holding`) and one backward pass, for every network alike.
@@ -20,7 +20,7 @@ from agnn.explanation._changes import (
     changed_run as changed_run,
     explained_run as explained_run,
 )
-from agnn.explanation._contributions import HeldLogits as HeldLogits, contributions as contributions
+from agnn.explanation._contributions import HeldLogits as HeldLogits
 from agnn.explanation._explain import explain as explain
 from agnn.explanation._explanation import Explanation as Explanation, ReachingNode as ReachingNode
 from agnn.explanation._margin import (

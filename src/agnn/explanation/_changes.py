@@ -14,7 +14,7 @@ import torch
 
 from agnn.data import NodeData, changed_data
 from agnn.errors import InputError
-from agnn.graph import Features, Graph, features_of, hop_rings
+from agnn.graph import Features, Graph, features_of
 from agnn.methods import NetworkMethod
 from agnn.networks import NodeModel
 from agnn.runs import KnownResults, Run
@@ -175,8 +175,8 @@ def _on_changed_graph(run: Run, changes: Changes) -> Run:
         return changed
     # The scores of nodes farther away than the model reads stay as they are.
     nodes = torch.tensor(changes.nodes)
-    rings = [*hop_rings(run.graph, nodes, run.network.hops)]
-    rings += hop_rings(graph, nodes, run.network.hops)
+    rings = [*run.graph.hop_rings(nodes, run.network.hops)]
+    rings += graph.hop_rings(nodes, run.network.hops)
     affected = torch.unique(torch.cat(rings))
     if _FEW * affected.numel() > data.nodes:
         return changed

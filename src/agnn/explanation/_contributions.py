@@ -69,6 +69,62 @@ class HeldLogits:
         """Return the combination itself."""
         return float((_numbers(self.logits[list(replicas)]) @ combination).mean())
 
+    def contributions(self, combinations: NDArray[np.float64]) -> Contributions:
+        """Take the logits times `combinations` [c, q] apart."""
+        X = _entries(self.features)
+        parts = []
+        for combination in combinations.T:
+            maps = self.arriving(combination, self.replicas)
+            nodes, constant = self._nodes_and_constant(maps, combination, self.replicas)
+            features = sum((part.by_feature(X) for part in maps), np.zeros(X.shape[1]))
+            own_features = sum((part.by_feature(X[:1]) for part in maps), np.zeros(X.shape[1]))
+            bias = sum(part.by_bias() for part in maps)
+            parts.append((nodes, features, own_features, bias, constant))
+        return Contributions(*(np.array(part) for part in zip(*parts, strict=True)))
+
+    def node_contributions(
+        self, combination: NDArray[np.float64], replicas: Sequence[int]
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return what each of the view's k nodes adds to a combination [c], and the constant.
+
+        The means over some replicas: [k] and a number, which sum to the combination of the logits.
+        The features are not read, so the cost is small even where the view is the whole of a large
+        graph.
+        """
+        maps = self.arriving(combination, replicas)
+        return self._nodes_and_constant(maps, combination, replicas)
+
+    def feature_contributions(
+        self,
+        combination: NDArray[np.float64],
+        replicas: Sequence[int],
+        places: Sequence[int],
+    ) -> NDArray[np.float64]:
+        """Return what each feature of the p nodes at `places` in the view adds; [p, d_x].
+
+        A row and the part of the first bias sum to what `node_contributions` has for the node.
+        """
+        rows = torch.tensor(list(places))
+        return sum(
+            (
+                features_at(self.features, rows, part.first.weight, part.gradient[:, list(places)])
+                for part in self.arriving(combination, replicas)
+            ),
+            np.zeros((len(rows), self.features.width)),
+        )
+
+    def _nodes_and_constant(
+        self,
+        maps: Sequence[Arriving],
+        combination: NDArray[np.float64],
+        replicas: Sequence[int],
+    ) -> tuple[NDArray[np.float64], float]:
+        nodes = sum((part.by_node() for part in maps), np.zeros(self.features.rows))
+        constant = self.value(combination, replicas) - float(nodes.sum())
+        # A network without biases has no constant: what is left is the rounding of the kernels.
+        is_rounding = abs(constant) <= _ROUNDING * float(np.abs(nodes).sum())
+        return nodes, 0.0 if is_rounding else constant
+
 
 class Arriving:
     """How much of every unit of a map's output arrives at a combination of the logits."""
@@ -114,52 +170,6 @@ class Contributions:
     constant: NDArray[np.float64]  # [q] the biases of all later layers
 
 
-def contributions(held: HeldLogits, combinations: NDArray[np.float64]) -> Contributions:
-    """Take the logits times `combinations` [c, q] apart."""
-    X = _entries(held.features)
-    parts = []
-    for combination in combinations.T:
-        maps = held.arriving(combination, held.replicas)
-        nodes, constant = _nodes_and_constant(held, maps, combination, held.replicas)
-        features = sum((part.by_feature(X) for part in maps), np.zeros(X.shape[1]))
-        own_features = sum((part.by_feature(X[:1]) for part in maps), np.zeros(X.shape[1]))
-        bias = sum(part.by_bias() for part in maps)
-        parts.append((nodes, features, own_features, bias, constant))
-    return Contributions(*(np.array(part) for part in zip(*parts, strict=True)))
-
-
-def node_contributions(
-    held: HeldLogits, combination: NDArray[np.float64], replicas: Sequence[int]
-) -> tuple[NDArray[np.float64], float]:
-    """Return what each of the view's k nodes adds to a combination [c], and the constant.
-
-    The means over some replicas: [k] and a number, which sum to the combination of the logits. The
-    features are not read, so the cost is small even where the view is the whole of a large graph.
-    """
-    maps = held.arriving(combination, replicas)
-    return _nodes_and_constant(held, maps, combination, replicas)
-
-
-def feature_contributions(
-    held: HeldLogits,
-    combination: NDArray[np.float64],
-    replicas: Sequence[int],
-    places: Sequence[int],
-) -> NDArray[np.float64]:
-    """Return what each feature of the p nodes at `places` in the view adds; [p, d_x].
-
-    A row and the part of the first bias sum to what `node_contributions` has for the node.
-    """
-    rows = torch.tensor(list(places))
-    return sum(
-        (
-            features_at(held.features, rows, part.first.weight, part.gradient[:, list(places)])
-            for part in held.arriving(combination, replicas)
-        ),
-        np.zeros((len(rows), held.features.width)),
-    )
-
-
 def features_at(
     features: Features, rows: Tensor, weight: Tensor, gradient: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -168,19 +178,6 @@ def features_at(
     X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray())
     added: NDArray[np.float64] = X * np.einsum("rpd,rfd->pf", gradient, _numbers(weight))
     return added
-
-
-def _nodes_and_constant(
-    held: HeldLogits,
-    maps: Sequence[Arriving],
-    combination: NDArray[np.float64],
-    replicas: Sequence[int],
-) -> tuple[NDArray[np.float64], float]:
-    nodes = sum((part.by_node() for part in maps), np.zeros(held.features.rows))
-    constant = held.value(combination, replicas) - float(nodes.sum())
-    # A network without biases has no constant: what is left is the rounding of the kernels.
-    is_rounding = abs(constant) <= _ROUNDING * float(np.abs(nodes).sum())
-    return nodes, 0.0 if is_rounding else constant
 
 
 def _entries(x: Features) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run, left_out_note
-from agnn.explanation._contributions import Contributions, contributions
+from agnn.explanation._contributions import Contributions
 from agnn.explanation._explanation import (
     Explanation,
     FeatureShare,
@@ -21,7 +21,7 @@ from agnn.explanation._explanation import (
 from agnn.explanation._margin import feature_name, held_logits, margin_on
 from agnn.explanation._reach import Reach
 from agnn.explanation._relevance import relevance
-from agnn.graph import Graph, edge_places
+from agnn.graph import Graph
 from agnn.metrics import Ensemble
 from agnn.runs import Run
 
@@ -45,7 +45,7 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
         scores = model(view).softmax(-1).cpu()
     lead = margin_on(run, view, held)
     reach = Reach.of_view(model, view)
-    added = contributions(held, _combinations(lead.answer, lead.second, run.data.classes))
+    added = held.contributions(_combinations(lead.answer, lead.second, run.data.classes))
     toward_answer, over_second = added.nodes
     is_train = _training_nodes(run, reach)
     weights = reach.shares.mean(0)
@@ -220,5 +220,5 @@ def _weights_between(graph: Graph, node: int, others: NDArray[np.int64]) -> list
     if graph.weights is None:
         return [None] * others.size
     senders = torch.from_numpy(others).to(graph.device)
-    places = edge_places(graph, torch.full_like(senders, node), senders).tolist()
+    places = graph.edge_places(torch.full_like(senders, node), senders).tolist()
     return [None if place < 0 else float(graph.weights[place]) for place in places]

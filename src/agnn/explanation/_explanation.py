@@ -98,7 +98,7 @@ class Explanation:
     `weight` is attention over all paths, so the weights of the node itself, of the listed
     neighbours and of the rest sum to 1. It says where the model looks, not what decides.
     `toward_answer` and `over_second` are contributions: they take the mean logits of the replicas
-    apart, exactly, with attention and active units held (see `contributions`).
+    apart, exactly, with attention and active units held (see `HeldLogits`).
     """
 
     data_name: str

@@ -13,12 +13,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.explanation._changes import explained_run
-from agnn.explanation._contributions import (
-    HeldLogits,
-    feature_contributions,
-    features_at,
-    node_contributions,
-)
+from agnn.explanation._contributions import HeldLogits, features_at
 from agnn.explanation._reach import Reach
 from agnn.explanation._steps import (
     SMALL,
@@ -42,7 +37,7 @@ class Margin:
     """The logit of the predicted class less that of the second, taken apart.
 
     `constant` and `added` sum to `total`, with attention and active units held: see
-    `contributions`. Logits are means over the replicas. Where replicas disagree, the ensemble may
+    `HeldLogits`. Logits are means over the replicas. Where replicas disagree, the ensemble may
     predict a class whose mean logit is not the highest; then the margin is negative.
     """
 
@@ -123,10 +118,10 @@ def margin_on(run: Run, view: View, held: HeldLogits, *, replica: int | None = N
     with torch.no_grad():
         scores = run.network(view).softmax(-1).cpu()
     question = _question(run, scores, replica)
-    added, constant = node_contributions(held, question.lead, question.replicas)
+    added, constant = held.node_contributions(question.lead, question.replicas)
 
     def features(places: list[int]) -> NDArray[np.float64]:
-        return feature_contributions(held, question.lead, question.replicas, places)
+        return held.feature_contributions(question.lead, question.replicas, places)
 
     reached = view.field.nodes.cpu().numpy(), view.field.sizes
     return _margin(run, reached, question, added, constant, features)
@@ -148,7 +143,7 @@ def own_features(
     if places:
         question = _question(run, run.scores_at([target]), replica)
         held = held_logits(run, view)
-        added = feature_contributions(held, question.lead, question.replicas, places)[0]
+        added = held.feature_contributions(question.lead, question.replicas, places)[0]
     columns = row.indices[row.data != 0]
     order = columns[np.argsort(-np.abs(added[columns]), kind="stable")].tolist()
     return [NodeFeature(k, feature_name(run, k), float(added[k])) for k in order]

@@ -20,7 +20,7 @@ from agnn.explanation._reach import Reach, reach_of
 from agnn.explanation._relevance import relevance
 from agnn.explanation._removed_edges import Removal
 from agnn.explanation._steps import Step, group_steps
-from agnn.graph import Graph, hop_rings, row_edges
+from agnn.graph import Graph
 from agnn.runs import Run
 
 _MOST_EDGES: Final = 150  # in a picture of single nodes
@@ -139,7 +139,7 @@ class Neighbourhood:
         reach = reach_of(run, node) if reach is None else reach
         is_reached = hops <= len(reach.sizes) - 1
         rings = (
-            reach.rings[: hops + 1] if is_reached else hop_rings(graph, torch.tensor([node]), hops)
+            reach.rings[: hops + 1] if is_reached else graph.hop_rings(torch.tensor([node]), hops)
         )
         near = torch.cat(rings)
         distance = np.repeat(np.arange(len(rings)), [ring.numel() for ring in rings])
@@ -247,7 +247,7 @@ def _choice(
 
 def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor]:
     """Return the edges [2, e] among `nodes`, by position there, and where they stand."""
-    edge_ids = row_edges(graph, nodes)
+    edge_ids = graph.row_edges(nodes)
     order = torch.argsort(nodes)
     ascending = nodes[order]
     senders = graph.columns[edge_ids].to(torch.int64)
@@ -297,7 +297,7 @@ class Parents:
         graph = self._graph
         inner = self._rings[hop - 1]
         children = self._rings[hop][torch.from_numpy(places - self._starts[hop])]
-        senders = graph.columns[row_edges(graph, children)].to(torch.int64)
+        senders = graph.columns[graph.row_edges(children)].to(torch.int64)
         nearest = torch.searchsorted(inner, senders).clamp(max=inner.numel() - 1)
         is_inner = (inner[nearest] == senders).numpy()
         child = np.repeat(np.arange(places.size), graph.degrees[children].numpy())[is_inner]

@@ -15,7 +15,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.explanation._changes import Changes, changed_run, explained_run, is_structural
 from agnn.files import plain, plain_id
-from agnn.graph import Graph, ReceptiveField, View, edge_places
+from agnn.graph import Graph, ReceptiveField, View
 from agnn.runs import Run
 
 _MOST_TOGETHER: Final = 4_000_000  # weights computed at once: some 100 MB
@@ -50,7 +50,7 @@ class Removal:
             return self._probabilities(changed.scores_around([self._node]), replica)
         weights = graph.weights_as(torch.float64)
         if weights is not None:
-            weights = weights[edge_places(graph, *ends)]
+            weights = weights[graph.edge_places(*ends)]
         view = view_without(self._view, ends, weights)
         with torch.no_grad():
             return self._probabilities(self._run.network(view).softmax(-1).cpu(), replica)
@@ -202,7 +202,7 @@ def _edge_ends(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
         raise InputError(
             f"`pairs` names node {int(outside[0])}; the graph has 0 to {graph.nodes - 1}."
         )
-    missing = ends[edge_places(graph, ends[:, 0], ends[:, 1]) < 0]
+    missing = ends[graph.edge_places(ends[:, 0], ends[:, 1]) < 0]
     if missing.numel():
         i, j = missing[0].tolist()
         raise InputError(f"`pairs` names the edge {i} - {j}, which the graph does not have.")

@@ -7,11 +7,11 @@ that these outputs depend on. A `SampledView` has chosen neighbours only. `Part`
 share of a graph whose rows are divided.
 
 >>> import numpy as np
->>> from agnn.graph import Graph, hop_rings
+>>> from agnn.graph import Graph
 >>> graph = Graph.from_edges(np.array([[0, 1, 2], [1, 2, 3]]), nodes=4)  # the path 0 - 1 - 2 - 3
 >>> graph.nodes, graph.edges  # every edge is stored in both directions
 (4, 6)
->>> [ring.tolist() for ring in hop_rings(graph, graph.senders[:1], hops=2)]  # around node 1
+>>> [ring.tolist() for ring in graph.hop_rings(graph.senders[:1], hops=2)]  # around node 1
 [[1], [0, 2], [3]]
 """
 
@@ -27,27 +27,14 @@ from agnn.graph._graph import (
     Graph as Graph,
     LongRows as LongRows,
 )
-from agnn.graph._part import (
-    Part as Part,
-    block_bounds as block_bounds,
-    local_rows as local_rows,
-    rank_bounds as rank_bounds,
-)
+from agnn.graph._part import Part as Part
 from agnn.graph._propagation import (
     Propagation as Propagation,
     SparseMatrix as SparseMatrix,
     adjacency as adjacency,
-    diffusion as diffusion,
     normalise_rows as normalise_rows,
     normalise_symmetrically as normalise_symmetrically,
-    symmetric as symmetric,
 )
 from agnn.graph._sampled_view import Block as Block, SampledView as SampledView
-from agnn.graph._view import (
-    ReceptiveField as ReceptiveField,
-    View as View,
-    edge_places as edge_places,
-    hop_rings as hop_rings,
-    row_edges as row_edges,
-)
+from agnn.graph._view import ReceptiveField as ReceptiveField, View as View
 from agnn.graph._walks import Walks as Walks

@@ -55,6 +55,7 @@ class LongRows:
 
 # Stored edges beyond which a pruned copy costs more memory than it saves time.
 TOO_LARGE_TO_PRUNE = 1 << 28
+_DENSE = 16  # of so many nodes one is found: then all are read once
 _LONGEST_ROW = 1024  # edges that one program of a GPU goes through
 
 
@@ -289,6 +290,49 @@ class Graph:
     def _surroundings(self) -> dict[int, Graph]:
         return {}
 
+    def row_edges(self, rows: Tensor) -> Tensor:
+        """Return where the stored edges of the given receivers stand, row after row; [k] int64."""
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
+        ends = lengths.cumsum(0)
+        firsts = torch.repeat_interleave(starts - (ends - lengths), lengths)
+        return firsts + torch.arange(firsts.numel(), device=self.device)
+
+    def edge_places(self, receivers: Tensor, senders: Tensor) -> Tensor:
+        """Return where the edges (receiver, sender) stand, -1 for those not there; [k] int64.
+
+        A binary search in each receiver's row, so a hub costs hardly more than any other node. The
+        rows must list their senders in ascending order, as those of a whole graph do.
+        """
+        low = self.offsets[receivers]
+        end = self.offsets[receivers + 1]
+        if not self.edges or not receivers.numel():
+            return torch.full_like(receivers, -1)
+        high = end
+        last = self.edges - 1
+        for _ in range(int((end - low).max()).bit_length()):
+            middle = (low + high) // 2
+            is_below = (low < high) & (self.columns[middle.clamp(max=last)] < senders)
+            low = torch.where(is_below, middle + 1, low)
+            high = torch.where(is_below, high, middle)
+        is_there = (low < end) & (self.columns[low.clamp(max=last)] == senders)
+        return torch.where(is_there, low, -1)
+
+    def hop_rings(self, targets: Tensor, hops: int) -> list[Tensor]:
+        """Return the nodes at 0, 1, ..., `hops` hops from the nearest target; [k] int64 each.
+
+        They are ascending. `targets` may come in any order and twice. A ring beyond the last node
+        is empty.
+        """
+        ring = torch.unique(targets)
+        is_seen = torch.zeros(self.nodes, dtype=torch.bool, device=self.device)
+        is_seen[ring] = True
+        rings = [ring]
+        for _ in range(hops):
+            ring = _new_ring(self.columns[self.row_edges(ring)], is_seen)
+            rings.append(ring)
+        return rings
+
     def to(self, device: torch.device | str) -> Graph:
         """Return the same graph on `device`; itself if it is there already."""
         target = torch.device(device)
@@ -297,6 +341,18 @@ class Graph:
         order = None if self.order is None else self.order.to(target)
         weights = None if self.weights is None else self.weights.to(target)
         return Graph(self.offsets.to(target), self.columns.to(target), order, weights)
+
+
+def _new_ring(reached: Tensor, is_seen: Tensor) -> Tensor:
+    """Return those of the nodes `reached` not seen [n] before, ascending; then they are seen."""
+    if reached.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
+        before = is_seen.clone()
+        is_seen[reached.to(torch.int64)] = True
+        new: Tensor = (is_seen & ~before).nonzero().squeeze(1)
+        return new
+    ring: Tensor = torch.unique(reached[~is_seen[reached]]).to(torch.int64)
+    is_seen[ring] = True
+    return ring
 
 
 def _distinct(keys: Tensor) -> Tensor:

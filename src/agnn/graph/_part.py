@@ -22,53 +22,6 @@ _ROWS_OF_A_BLOCK: Final = 4096
 _EDGES_AT_ONCE: Final = 1_000_000
 
 
-def block_bounds(nodes: int) -> NDArray[np.int64]:
-    """Return where the blocks of rows begin and end; [blocks + 1].
-
-    Sums over all nodes are taken block by block and then in a fixed tree, so the blocks depend on
-    the number of nodes alone. Their number is a power of two. A rank owns whole blocks.
-    """
-    if nodes < 1:
-        raise InputError(f"`nodes` must be at least 1; got {nodes}.")
-    blocks = _FEWEST_BLOCKS
-    while blocks < _MOST_BLOCKS and nodes > blocks * _ROWS_OF_A_BLOCK:
-        blocks *= 2
-    return np.arange(blocks + 1, dtype=np.int64) * nodes // blocks
-
-
-def rank_bounds(
-    nodes: int, ranks: int, offsets: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """Return where the rows of each rank begin and end, at the bounds of blocks; [ranks + 1].
-
-    With the row `offsets` [n + 1] of the graph every rank has about the same number of rows and
-    stored edges together; without them about the same number of rows.
-
-    >>> rank_bounds(1000, 3).tolist()
-    [0, 328, 671, 1000]
-    """
-    blocks = block_bounds(nodes)
-    if nodes < _FEWEST_BLOCKS:
-        raise InputError(f"a graph of {nodes} nodes is too small to be divided among ranks.")
-    if not 1 <= ranks < blocks.size:
-        raise InputError(
-            f"a graph of {nodes:,} nodes is divided into 1 to {blocks.size - 1} parts, one per "
-            f"rank; got {ranks}."
-        )
-    work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
-    wanted = work[-1] * np.arange(1, ranks) / ranks
-    ends = np.abs(work[None] - wanted[:, None]).argmin(1)
-    # Every rank has at least one block, even where one holds most of the edges.
-    least = np.arange(1, ranks)
-    for k in range(ranks - 1):
-        ends[k] = max(ends[k], least[k], ends[k - 1] + 1 if k else 1)
-    most = blocks.size - 1 - least[::-1]
-    bounds: NDArray[np.int64] = blocks[
-        np.concatenate([[0], np.minimum(ends, most), [blocks.size - 1]])
-    ]
-    return bounds
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """The rows of a graph that one rank owns, and what it needs from and gives to the others.
@@ -138,7 +91,7 @@ class Part:
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
         """Where the blocks of own rows begin and end, in local numbers; [own blocks + 1]."""
-        every = block_bounds(self.nodes) - self.first
+        every = Part.block_bounds(self.nodes) - self.first
         return every[(every >= 0) & (every <= self.own)]
 
     @classmethod
@@ -153,7 +106,9 @@ class Part:
         """Return the part of one rank of a graph, whose features and labels are given whole."""
         offsets = graph.offsets.numpy()
         rows = slice(int(bounds[rank]), int(bounds[rank + 1]))
-        local = local_rows(offsets[rows.start : rows.stop + 1], graph.columns.numpy(), bounds, rank)
+        local = Part.local_rows(
+            offsets[rows.start : rows.stop + 1], graph.columns.numpy(), bounds, rank
+        )
         degrees = graph.weighted_degrees.numpy()
         edges = slice(int(offsets[rows.start]), int(offsets[rows.stop]))
         return cls(
@@ -166,48 +121,95 @@ class Part:
             weights=None if graph.weights is None else graph.weights[edges].numpy(),
         )
 
+    @staticmethod
+    def block_bounds(nodes: int) -> NDArray[np.int64]:
+        """Return where the blocks of rows begin and end; [blocks + 1].
 
-def local_rows(
-    offsets: NDArray[np.int64],
-    columns: NDArray[np.integer],
-    bounds: NDArray[np.int64],
-    rank: int,
-) -> dict[str, NDArray[Any]]:
-    """Return the rows of one rank in local numbers: `offsets`, `columns`, `halo`, send lists.
+        Sums over all nodes are taken block by block and then in a fixed tree, so the blocks depend
+        on the number of nodes alone. Their number is a power of two. A rank owns whole blocks.
+        """
+        if nodes < 1:
+            raise InputError(f"`nodes` must be at least 1; got {nodes}.")
+        blocks = _FEWEST_BLOCKS
+        while blocks < _MOST_BLOCKS and nodes > blocks * _ROWS_OF_A_BLOCK:
+            blocks *= 2
+        return np.arange(blocks + 1, dtype=np.int64) * nodes // blocks
 
-    `offsets` [own + 1] say where the own rows stand in `columns`, which has global numbers. The
-    graph is undirected, so a rank needs a row of this one if the row has a neighbour there: the
-    send lists follow from the own rows.
-    """
-    first = int(bounds[rank])
-    end = int(bounds[rank + 1])
-    count = end - first
-    start = int(offsets[0])
-    far = np.zeros(int(bounds[-1]), dtype=bool)
-    for piece in _pieces(offsets):
-        far[columns[piece]] = True
-    far[first:end] = False
-    halo = np.flatnonzero(far)
-    numbers = np.empty(far.size, np.int32)
-    numbers[first:end] = np.arange(count, dtype=np.int32)
-    numbers[halo] = np.arange(count, count + halo.size, dtype=np.int32)
-    local = np.empty(int(offsets[-1]) - start, np.int32)
-    sent = [np.empty(0, np.int64)]
-    for piece in _pieces(offsets):
-        senders = np.asarray(columns[piece])
-        local[piece.start - start : piece.stop - start] = numbers[senders]
-        places = np.flatnonzero(far[senders])
-        receivers = np.searchsorted(bounds, senders[places], side="right") - 1
-        rows = np.searchsorted(offsets, places + piece.start, side="right") - 1
-        sent.append(_distinct(receivers * count + rows))
-    pairs = _distinct(np.concatenate(sent))
-    return {
-        "offsets": offsets - start,
-        "columns": local,
-        "halo": halo,
-        "send_rows": pairs % max(count, 1),
-        "send_counts": np.bincount(pairs // max(count, 1), minlength=bounds.size - 1),
-    }
+    @staticmethod
+    def rank_bounds(
+        nodes: int, ranks: int, offsets: NDArray[np.int64] | None = None
+    ) -> NDArray[np.int64]:
+        """Return where the rows of each rank begin and end, at the bounds of blocks; [ranks + 1].
+
+        With the row `offsets` [n + 1] of the graph every rank has about the same number of rows and
+        stored edges together; without them about the same number of rows.
+
+        >>> Part.rank_bounds(1000, 3).tolist()
+        [0, 328, 671, 1000]
+        """
+        blocks = Part.block_bounds(nodes)
+        if nodes < _FEWEST_BLOCKS:
+            raise InputError(f"a graph of {nodes} nodes is too small to be divided among ranks.")
+        if not 1 <= ranks < blocks.size:
+            raise InputError(
+                f"a graph of {nodes:,} nodes is divided into 1 to {blocks.size - 1} parts, one per "
+                f"rank; got {ranks}."
+            )
+        work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
+        wanted = work[-1] * np.arange(1, ranks) / ranks
+        ends = np.abs(work[None] - wanted[:, None]).argmin(1)
+        # Every rank has at least one block, even where one holds most of the edges.
+        least = np.arange(1, ranks)
+        for k in range(ranks - 1):
+            ends[k] = max(ends[k], least[k], ends[k - 1] + 1 if k else 1)
+        most = blocks.size - 1 - least[::-1]
+        bounds: NDArray[np.int64] = blocks[
+            np.concatenate([[0], np.minimum(ends, most), [blocks.size - 1]])
+        ]
+        return bounds
+
+    @staticmethod
+    def local_rows(
+        offsets: NDArray[np.int64],
+        columns: NDArray[np.integer],
+        bounds: NDArray[np.int64],
+        rank: int,
+    ) -> dict[str, NDArray[Any]]:
+        """Return the rows of one rank in local numbers: `offsets`, `columns`, `halo`, send lists.
+
+        `offsets` [own + 1] say where the own rows stand in `columns`, which has global numbers. The
+        graph is undirected, so a rank needs a row of this one if the row has a neighbour there: the
+        send lists follow from the own rows.
+        """
+        first = int(bounds[rank])
+        end = int(bounds[rank + 1])
+        count = end - first
+        start = int(offsets[0])
+        far = np.zeros(int(bounds[-1]), dtype=bool)
+        for piece in _pieces(offsets):
+            far[columns[piece]] = True
+        far[first:end] = False
+        halo = np.flatnonzero(far)
+        numbers = np.empty(far.size, np.int32)
+        numbers[first:end] = np.arange(count, dtype=np.int32)
+        numbers[halo] = np.arange(count, count + halo.size, dtype=np.int32)
+        local = np.empty(int(offsets[-1]) - start, np.int32)
+        sent = [np.empty(0, np.int64)]
+        for piece in _pieces(offsets):
+            senders = np.asarray(columns[piece])
+            local[piece.start - start : piece.stop - start] = numbers[senders]
+            places = np.flatnonzero(far[senders])
+            receivers = np.searchsorted(bounds, senders[places], side="right") - 1
+            rows = np.searchsorted(offsets, places + piece.start, side="right") - 1
+            sent.append(_distinct(receivers * count + rows))
+        pairs = _distinct(np.concatenate(sent))
+        return {
+            "offsets": offsets - start,
+            "columns": local,
+            "halo": halo,
+            "send_rows": pairs % max(count, 1),
+            "send_counts": np.bincount(pairs // max(count, 1), minlength=bounds.size - 1),
+        }
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -49,59 +49,55 @@ class Propagation:
         loops = diags_array(self.loop_weights.numpy(), format="csr")
         return csr_array(csr_array(edges, shape=(n, n)) + loops)
 
+    @classmethod
+    def symmetric(
+        cls, graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+    ) -> Propagation:
+        """Return D~^-1/2 (A + I) D~^-1/2 with D~ = D + I: the paper's Eq. (1) for GCN and GLN.
 
-def symmetric(
-    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
-) -> Propagation:
-    """Return D~^-1/2 (A + I) D~^-1/2 with D~ = D + I, as in the paper's Eq. (1) for GCN and GLN.
+        A has the weights of the edges, 1 where the graph has none, and D its row sums. `degrees`
+        [n] are these sums in the whole graph, where `graph` is a part of it.
+        """
+        whole = graph.weighted_degrees if degrees is None else degrees
+        scale = (whole + 1).to(torch.float64).rsqrt()
+        edges = _by_edge(graph, dtype, scale, scale)
+        return cls(graph, edges, (scale * scale).to(dtype), is_gcn=True)
 
-    A has the weights of the edges, 1 where the graph has none, and D its row sums. `degrees` [n]
-    are these sums in the whole graph, where `graph` is a part of it.
-    """
-    whole = graph.weighted_degrees if degrees is None else degrees
-    scale = (whole + 1).to(torch.float64).rsqrt()
-    edges = _by_edge(graph, dtype, scale, scale)
-    return Propagation(graph, edges, (scale * scale).to(dtype), is_gcn=True)
+    @classmethod
+    def diffusion(cls, graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
+        """Return A (D + I)^-1: what a node sends is shared among its neighbours; it keeps none.
 
+        As DCNN's program has it; A and D as for `symmetric`.
+        """
+        share = (graph.weighted_degrees + 1).to(torch.float64).reciprocal()
+        return cls(graph, _by_edge(graph, dtype, None, share), torch.zeros_like(share, dtype=dtype))
 
-def diffusion(graph: Graph, dtype: torch.dtype = torch.float32) -> Propagation:
-    """Return A (D + I)^-1: what a node sends is shared among its neighbours; it keeps none.
+    @classmethod
+    def neighbour_mean(
+        cls, graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+    ) -> Propagation:
+        """Return D^-1 A: the mean over a node's neighbours without itself; zero without neighbours.
 
-    As DCNN's program has it; A and D as for `symmetric`.
-    """
-    share = (graph.weighted_degrees + 1).to(torch.float64).reciprocal()
-    return Propagation(
-        graph, _by_edge(graph, dtype, None, share), torch.zeros_like(share, dtype=dtype)
-    )
+        A and D as for `symmetric`: with weights it is the weighted mean. `degrees` [n] are D's
+        entries in the whole graph, where `graph` is a part of it.
+        """
+        whole = graph.weighted_degrees if degrees is None else degrees
+        share = torch.where(whole > 0, whole, 1).to(torch.float64).reciprocal()
+        return cls(graph, _by_edge(graph, dtype, share, None), torch.zeros_like(share, dtype=dtype))
 
+    @classmethod
+    def normalised_adjacency(
+        cls, graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
+    ) -> Propagation:
+        """Return D^-1/2 A D^-1/2: the neighbours of a node without itself; zero without neighbours.
 
-def neighbour_mean(
-    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
-) -> Propagation:
-    """Return D^-1 A: the mean over a node's neighbours without itself; zero without neighbours.
-
-    A and D as for `symmetric`: with weights it is the weighted mean. `degrees` [n] are D's entries
-    in the whole graph, where `graph` is a part of it.
-    """
-    whole = graph.weighted_degrees if degrees is None else degrees
-    share = torch.where(whole > 0, whole, 1).to(torch.float64).reciprocal()
-    return Propagation(
-        graph, _by_edge(graph, dtype, share, None), torch.zeros_like(share, dtype=dtype)
-    )
-
-
-def normalised_adjacency(
-    graph: Graph, dtype: torch.dtype = torch.float32, degrees: Tensor | None = None
-) -> Propagation:
-    """Return D^-1/2 A D^-1/2: the neighbours of a node without itself; zero without neighbours.
-
-    A, D and `degrees` as for `neighbour_mean`.
-    """
-    whole = graph.weighted_degrees if degrees is None else degrees
-    scale = torch.where(whole > 0, whole, 1).to(torch.float64).rsqrt()
-    return Propagation(
-        graph, _by_edge(graph, dtype, scale, scale), torch.zeros_like(scale, dtype=dtype)
-    )
+        A, D and `degrees` as for `neighbour_mean`.
+        """
+        whole = graph.weighted_degrees if degrees is None else degrees
+        scale = torch.where(whole > 0, whole, 1).to(torch.float64).rsqrt()
+        return cls(
+            graph, _by_edge(graph, dtype, scale, scale), torch.zeros_like(scale, dtype=dtype)
+        )
 
 
 def _by_edge(

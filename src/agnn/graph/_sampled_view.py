@@ -13,7 +13,7 @@ from torch import Tensor
 
 from agnn.graph._features import Features
 from agnn.graph._graph import Graph
-from agnn.graph._propagation import Propagation, symmetric
+from agnn.graph._propagation import Propagation
 from agnn.graph._view import ReceptiveField, View
 
 # (hop, nodes [k]) -> offsets [k + 1] and the places of the chosen edges; hop 0 is the targets'.
@@ -79,7 +79,7 @@ class Block:
 
     def symmetric_propagation(self, dtype: torch.dtype) -> Propagation:
         """Return the GCN weights, by the whole graph's degrees and the block's weights."""
-        return symmetric(self.graph, dtype, self.degrees)
+        return Propagation.symmetric(self.graph, dtype, self.degrees)
 
     def to(self, device: torch.device) -> Block:
         """Return the same block on `device`; itself if it is there already."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Final
 
 import torch
 from torch import Tensor
@@ -13,67 +12,7 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph._features import Features, SparseFeatures
 from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
-from agnn.graph._propagation import Propagation, neighbour_mean, normalised_adjacency, symmetric
-
-_DENSE: Final = 16  # of so many nodes one is found: then all are read once
-
-
-def row_edges(graph: Graph, rows: Tensor) -> Tensor:
-    """Return where the stored edges of the given receivers stand, row after row; [k] int64."""
-    starts = graph.offsets[rows]
-    lengths = graph.offsets[rows + 1] - starts
-    ends = lengths.cumsum(0)
-    firsts = torch.repeat_interleave(starts - (ends - lengths), lengths)
-    return firsts + torch.arange(firsts.numel(), device=graph.device)
-
-
-def edge_places(graph: Graph, receivers: Tensor, senders: Tensor) -> Tensor:
-    """Return where the edges (receiver, sender) stand, -1 for those that are not there; [k] int64.
-
-    A binary search in each receiver's row, so a hub costs hardly more than any other node. The
-    rows must list their senders in ascending order, as those of a whole graph do.
-    """
-    low = graph.offsets[receivers]
-    end = graph.offsets[receivers + 1]
-    if not graph.edges or not receivers.numel():
-        return torch.full_like(receivers, -1)
-    high = end
-    last = graph.edges - 1
-    for _ in range(int((end - low).max()).bit_length()):
-        middle = (low + high) // 2
-        is_below = (low < high) & (graph.columns[middle.clamp(max=last)] < senders)
-        low = torch.where(is_below, middle + 1, low)
-        high = torch.where(is_below, high, middle)
-    is_there = (low < end) & (graph.columns[low.clamp(max=last)] == senders)
-    return torch.where(is_there, low, -1)
-
-
-def hop_rings(graph: Graph, targets: Tensor, hops: int) -> list[Tensor]:
-    """Return the nodes at 0, 1, ..., `hops` hops from the nearest target; each [k] int64 ascending.
-
-    `targets` may come in any order and twice. A ring beyond the last node is empty.
-    """
-    ring = torch.unique(targets)
-    is_seen = torch.zeros(graph.nodes, dtype=torch.bool, device=graph.device)
-    is_seen[ring] = True
-    rings = [ring]
-    for _ in range(hops):
-        ring = _new_ring(graph.columns[row_edges(graph, ring)], is_seen)
-        rings.append(ring)
-    return rings
-
-
-def _new_ring(reached: Tensor, is_seen: Tensor) -> Tensor:
-    """Return those of the nodes `reached` not seen [n] before, ascending; then they are seen."""
-    if reached.numel() > is_seen.numel() // _DENSE:  # sorting them would take longer
-        before = is_seen.clone()
-        is_seen[reached.to(torch.int64)] = True
-        new: Tensor = (is_seen & ~before).nonzero().squeeze(1)
-        return new
-    ring: Tensor = torch.unique(reached[~is_seen[reached]]).to(torch.int64)
-    is_seen[ring] = True
-    return ring
-
+from agnn.graph._propagation import Propagation
 
 # Edges, both directions counted, from which an order for the cache pays: below, states fit into it.
 _WORTH_ORDERING = 2_000_000
@@ -150,7 +89,7 @@ class ReceptiveField:
         """
         if targets.numel() == 0:
             raise InputError("a receptive field needs at least one target node.")
-        rings = hop_rings(graph, targets, hops)
+        rings = graph.hop_rings(targets, hops)
         if rings[0].numel() == graph.nodes:
             return cls.whole(graph, hops)
         if is_for_many_passes and graph.device.type == "cpu" and graph.edges >= _WORTH_ORDERING:
@@ -162,13 +101,13 @@ class ReceptiveField:
         label = torch.empty(graph.nodes, dtype=torch.int64, device=graph.device)
         label[nodes] = torch.arange(nodes.numel(), device=graph.device)
 
-        inner_edges = row_edges(graph, nodes[:inner])
+        inner_edges = graph.row_edges(nodes[:inner])
         lengths = graph.degrees[nodes[:inner]]
         columns = label[graph.columns[inner_edges]]
         # The outermost ring is read by the rows inside it: it keeps the edges back to them.
         is_outward = columns >= inner
         rows = torch.repeat_interleave(lengths)[is_outward]
-        back = edge_places(graph, nodes[columns[is_outward]], nodes[rows])
+        back = graph.edge_places(nodes[columns[is_outward]], nodes[rows])
         if bool((back < 0).any()):
             raise InputError("`graph` must be whole, its rows ascending; got a pruned one.")
         # Row by row, and inside a row in the whole graph's order, as every sum is.
@@ -244,16 +183,16 @@ class View:
     def symmetric_propagation(self) -> Propagation:
         """The GCN weights, by the degrees of the whole graph, on the field's edges."""
         dtype: torch.dtype = self.features.dtype
-        return symmetric(self.field.graph, dtype, self.degrees)
+        return Propagation.symmetric(self.field.graph, dtype, self.degrees)
 
     @cached_property
     def mean_propagation(self) -> Propagation:
         """The mean over a node's neighbours, by the degrees of the whole graph."""
         dtype: torch.dtype = self.features.dtype
-        return neighbour_mean(self.field.graph, dtype, self.degrees)
+        return Propagation.neighbour_mean(self.field.graph, dtype, self.degrees)
 
     @cached_property
     def adjacency_propagation(self) -> Propagation:
         """D^-1/2 A D^-1/2, by the degrees of the whole graph: no node counts itself."""
         dtype: torch.dtype = self.features.dtype
-        return normalised_adjacency(self.field.graph, dtype, self.degrees)
+        return Propagation.normalised_adjacency(self.field.graph, dtype, self.degrees)

@@ -67,6 +67,7 @@ from agnn.kernels._links import (
     HopState as HopState,
     ReLU as ReLU,
     RowCopies as RowCopies,
+    feature_linear as feature_linear,
     heads_of as heads_of,
 )
 from agnn.kernels._neighbour_sample import sample_neighbours as sample_neighbours
@@ -82,16 +83,11 @@ from agnn.kernels._propagate import PropagateLink as PropagateLink, propagate as
 from agnn.kernels._random_walk import random_walks as random_walks
 from agnn.kernels._runtime.memory import recycled_memory as recycled_memory
 from agnn.kernels._self_check import self_check as self_check
-from agnn.kernels._shared_linear import SharedLinearLink as SharedLinearLink
 from agnn.kernels._skip_gram import (
     Descent as Descent,
     hierarchical_skip_gram as hierarchical_skip_gram,
     negative_skip_gram as negative_skip_gram,
     pair_skip_gram as pair_skip_gram,
-)
-from agnn.kernels._sparse_linear import (
-    SparseLinearLink as SparseLinearLink,
-    sparse_linear as sparse_linear,
 )
 from agnn.kernels._weighted_sum import (
     WeightedSumLink as WeightedSumLink,

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.graph import Features
+from agnn.graph import Features, SparseFeatures
 from agnn.kernels._backends import implementation
-from agnn.kernels._chain import Bf16, FirstStates, Link, PartForms, held_pass, hold_gate
+from agnn.kernels._chain import Bf16, FirstStates, Link, PartForms, held_pass, hold_gate, run_chain
 from agnn.kernels._dropout import DropoutAt
 from agnn.kernels._runtime.memory import buffer_like, contiguous_copy
 
@@ -274,11 +274,9 @@ class _Backend(Protocol):
 
 
 class FirstLayerLink(Link):
-    """dropout(X) W + b: reads the features and no input."""
+    """`feature_linear` as the start of a chain: reads the features and no input."""
 
     bf16: ClassVar[Bf16] = "linear"
-
-    operation: ClassVar[str]  # the folder of its backends
 
     def __init__(
         self,
@@ -288,12 +286,13 @@ class FirstLayerLink(Link):
         drop: DropoutAt | None,
         backend: str,
     ) -> None:
-        _check_first_layer(x.width, weight, bias, drop)
+        _check_first_layer(x, weight, bias, drop)
+        operation = "sparse_linear" if isinstance(x, SparseFeatures) else "shared_linear"
         self.x = x
         self.weight = weight
         self.bias = bias
         self.drop = drop
-        self.backend: _Backend = implementation(self.operation, backend, weight.device.type)
+        self.backend: _Backend = implementation(operation, backend, weight.device.type)
         self.parameters = (weight,) if bias is None else (weight, bias)
         # In another epoch the backward pass would draw other numbers.
         self.watched = () if drop is None else (drop.epoch,)
@@ -321,10 +320,39 @@ class FirstLayerLink(Link):
         return gradient, (dweight,) if self.bias is None else (dweight, dbias)
 
 
+def feature_linear(
+    x: Features,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    drop: DropoutAt | None = None,
+    backend: str = "auto",
+) -> Tensor:
+    """dropout(X) W + b, Eq. (4) of the paper before its ReLU.
+
+    Of sparse features only the stored entries are drawn and dropped: the others are zero either
+    way. Dense features of a shorter type than the weight's are widened on the way.
+
+    Args:
+        x: features [n, d_x], shared by all replicas.
+        weight: W [R, d_x, d].
+        bias: b [R, d], or None.
+        drop: the dropout of this place, or None for none.
+        backend: "auto", "reference", "numba" or "triton".
+
+    Returns:
+        States [R, n, d] of the weight's type, differentiable in `weight` and `bias`.
+    """
+    return run_chain([FirstLayerLink(x, weight, bias, drop, backend)], x.values)
+
+
 def _check_first_layer(
-    features: int, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
+    x: Features, weight: Tensor, bias: Tensor | None, drop: DropoutAt | None
 ) -> None:
-    """Raise unless the parameters of a first layer fit `features` features and one another."""
+    """Raise unless the parameters of a first layer fit the features and one another."""
+    features = x.width
+    if isinstance(x, SparseFeatures) and weight.dtype != x.dtype:
+        raise InputError(f"`weight` is {weight.dtype}, the features are {x.dtype}.")
     if weight.ndim != 3 or weight.shape[1] != features:
         raise InputError(
             f"`weight` must have shape [R, {features}, d] for {features} features; got "

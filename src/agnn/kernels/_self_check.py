@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agnn.graph import DenseFeatures, Graph, SparseFeatures, Walks, symmetric
+from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures, Walks
 from agnn.kernels._adam import adam_step
 from agnn.kernels._additive_attention import additive_attention
 from agnn.kernels._backends import BACKENDS, obstacle
@@ -22,18 +22,17 @@ from agnn.kernels._cosine_attention import cosine_attention
 from agnn.kernels._cross_entropy import cross_entropy
 from agnn.kernels._dense_linear import dense_linear
 from agnn.kernels._dropout import Dropout, dropout
+from agnn.kernels._links import feature_linear
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, Matrices, Runs, part_rows
 from agnn.kernels._propagate import propagate
 from agnn.kernels._random_walk import random_walks
-from agnn.kernels._shared_linear import shared_linear
 from agnn.kernels._skip_gram import (
     Descent,
     hierarchical_skip_gram,
     negative_skip_gram,
     pair_skip_gram,
 )
-from agnn.kernels._sparse_linear import sparse_linear
 from agnn.kernels._weighted_sum import weighted_sum
 
 _NODES = 40
@@ -157,14 +156,14 @@ def _weighted_sum(backend: str, device: str) -> list[Tensor]:
 
 def _propagate(backend: str, device: str) -> list[Tensor]:
     h = _states(device)
-    return _with_gradients(propagate(symmetric(_graph(device)), h, backend=backend), h)
+    return _with_gradients(propagate(Propagation.symmetric(_graph(device)), h, backend=backend), h)
 
 
 def _sparse_linear(backend: str, device: str) -> list[Tensor]:
     weight = _leaf(device, 6, 2, _FEATURES, _WIDTH)
     bias = _leaf(device, 7, 2, _WIDTH)
     drop = _dropout(device).at(0)
-    out = sparse_linear(_sparse(device), weight, bias, drop=drop, backend=backend)
+    out = feature_linear(_sparse(device), weight, bias, drop=drop, backend=backend)
     return _with_gradients(out, weight, bias)
 
 
@@ -173,7 +172,9 @@ def _shared_linear(backend: str, device: str) -> list[Tensor]:
     bias = _leaf(device, 7, 2, _WIDTH)
     x = DenseFeatures(_random(device, 5, _NODES, _FEATURES), torch.arange(_NODES, device=device))
     drop = _dropout(device).at(0)
-    return _with_gradients(shared_linear(x, weight, bias, drop=drop, backend=backend), weight, bias)
+    return _with_gradients(
+        feature_linear(x, weight, bias, drop=drop, backend=backend), weight, bias
+    )
 
 
 def _dense_linear(backend: str, device: str) -> list[Tensor]:
@@ -232,7 +233,7 @@ def _part_rows(backend: str, device: str) -> list[Tensor]:
     rows.attend(graph, h, beta, facts, runs, out)
     rows.slopes(g, out, facts, _NODES)
     rows.attend_back(graph, h, g, beta, facts, runs, (dh, of_beta))
-    rows.propagate(Matrices.of(symmetric(graph)), h, runs, moved)
+    rows.propagate(Matrices.of(Propagation.symmetric(graph)), h, runs, moved)
     return [out, dh, of_beta, moved, rows.block_sums(of_beta, np.array([0, 10, _NODES]))]
 
 

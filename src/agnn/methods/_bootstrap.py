@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.graph import SparseMatrix, adjacency, normalise_symmetrically
 from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot
-from agnn.networks import Count, Outcome, Share, Task, register, require_held_out
+from agnn.networks import Count, Outcome, Share, Task, register
 
 _FEWEST = 10  # a round that adds fewer seeds is the last one, as in the authors' program
 
@@ -54,12 +54,12 @@ class Bootstrap(ChoosingMethod):
 
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica in its best round."""
-        require_held_out(task, "to choose the round on")
+        task.require_held_out("to choose the round on")
         return super().run(task)
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c] of the best round."""
-        require_held_out(Task(data, (split,), (0,)), "to choose the round on")
+        Task(data, (split,), (0,)).require_held_out("to choose the round on")
         return super().scores(data, split)
 
     def candidates(self, data: NodeData, splits: Sequence[Split]) -> Iterator[Sequence[Predictor]]:

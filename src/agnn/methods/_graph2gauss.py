@@ -11,7 +11,7 @@ from torch.nn.functional import elu
 
 from agnn.data import NodeData
 from agnn.graph import Graph, SparseFeatures
-from agnn.kernels import adam_step, sparse_linear
+from agnn.kernels import adam_step, feature_linear
 from agnn.methods._embedding import EmbeddingMethod, Vectors, of_unit_length
 from agnn.networks import Count, Positive, generators, glorot_uniform, register
 
@@ -78,7 +78,7 @@ def _initial(features: int, hidden: int, width: int, source: Generator) -> list[
 def gaussians(weights: list[Tensor], x: SparseFeatures) -> tuple[Tensor, Tensor]:
     """Return mu and sigma of the rows of x; each [n, d]."""
     first, mean, spread, *biases = weights
-    h = sparse_linear(x, first, biases[0])[0].relu()
+    h = feature_linear(x, first, biases[0])[0].relu()
     return h @ mean[0] + biases[1], elu(h @ spread[0] + biases[2]) + 1.0 + 1e-14
 
 

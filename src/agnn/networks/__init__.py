@@ -64,7 +64,6 @@ from agnn.networks._network import (
     Matrix as Matrix,
     NetworkMethod as NetworkMethod,
     check_usable as check_usable,
-    memory_estimate as memory_estimate,
 )
 from agnn.networks._pair_attention import GATv2 as GATv2, GraphTransformer as GraphTransformer
 from agnn.networks._paths import Paths as Paths
@@ -79,7 +78,6 @@ from agnn.networks._protocol import (
     method_names as method_names,
     register as register,
     require_features as require_features,
-    require_held_out as require_held_out,
     validation_scores as validation_scores,
 )
 from agnn.networks._semi_supervised_embedding import (

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from agnn.data import NodeData, Scaling
-from agnn.graph import Graph, SparseFeatures, View, diffusion
+from agnn.graph import Graph, Propagation, SparseFeatures, View
 from agnn.kernels import Dropout, Link
 from agnn.networks._layers import glorot_uniform, normal
 from agnn.networks._model import ModelShape, NodeModel
@@ -149,7 +149,7 @@ class DCNN(NetworkMethod):
         """Return [X, P X, P^2 X, ...]."""
         from scipy.sparse import csr_array, hstack
 
-        P = diffusion(Graph.of(data), torch.float64).matrix()
+        P = Propagation.diffusion(Graph.of(data), torch.float64).matrix()
         parts = [csr_array(super().features(data, fitted_on))]
         for _ in range(self.steps):
             parts.append(P @ parts[-1])

@@ -17,8 +17,8 @@ from agnn.kernels import (
     ReLU,
     TorchLink,
     dense_linear,
+    feature_linear,
     heads_of,
-    sparse_linear,
     weighted_sum,
 )
 from agnn.networks._layers import FeatureLinear, Linear, normal
@@ -80,7 +80,7 @@ class DynamicFilterModel(NodeModel):
             drop = at(dropout, INPUT)
             weight = self.first_assignment.weight
             states = self.first(view.features, drop, backend)
-            return states, sparse_linear(view.sparse_features, weight, drop=drop, backend=backend)
+            return states, feature_linear(view.sparse_features, weight, drop=drop, backend=backend)
 
         def last_maps(h: Tensor) -> tuple[Tensor, Tensor]:
             drop = at(dropout, OUTPUT)

@@ -16,11 +16,11 @@ from agnn.kernels import (
     DenseLinearLink,
     Dropout,
     DropoutAt,
+    FirstLayerLink,
     Link,
     PropagateLink,
     ReLU,
     RowDropoutLink,
-    SharedLinearLink,
     TorchLink,
     for_versions,
 )
@@ -157,7 +157,7 @@ class _PropagatedLayer(Link):
     def __init__(self, model: GRANDModel, view: View) -> None:
         weight, bias = model.first.evaluation_parameters()
         features = model.propagated_features(view)
-        self.inner = SharedLinearLink(features, weight, bias, None, model.backend)
+        self.inner = FirstLayerLink(features, weight, bias, None, model.backend)
         self.parameters = self.inner.parameters
 
     def forward(self, x: Tensor) -> Tensor:

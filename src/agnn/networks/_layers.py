@@ -14,14 +14,13 @@ import torch
 from torch import Generator, Tensor, nn
 
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, Features, Graph
+from agnn.graph import Features, Graph
 from agnn.kernels import (
     CosineAttentionLink,
     DenseLinearLink,
     DropoutAt,
+    FirstLayerLink,
     Link,
-    SharedLinearLink,
-    SparseLinearLink,
     for_versions,
     run_chain,
 )
@@ -74,6 +73,8 @@ class _Maps(nn.Module):
 
     def for_versions(self, versions: int) -> tuple[Tensor, Tensor | None]:
         """Return both for so many versions of each replica."""
+        if versions == 1:
+            return self.weight, self.bias
         bias = None if self.bias is None else for_versions(self.bias, versions)
         return for_versions(self.weight, versions), bias
 
@@ -96,9 +97,7 @@ class FeatureLinear(_Maps):
         """Return the layer as the first link of a chain, with or without its bias."""
         weight, bias = self.for_versions(versions)
         kept = bias if has_bias else None
-        if isinstance(x, DenseFeatures):
-            return SharedLinearLink(x, weight, kept, drop, backend)
-        return SparseLinearLink(x, weight, kept, drop, backend)
+        return FirstLayerLink(x, weight, kept, drop, backend)
 
     def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
         """Return states [R, n, d]."""

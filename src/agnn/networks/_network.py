@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Scaling, suited_scaling
+from agnn.data import NodeData, Scaling
+from agnn.data.scaling import suited_scaling
 from agnn.errors import DivergedError, InputError
 from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.kernels import Link
@@ -39,8 +40,6 @@ from agnn.training import (
     Selection,
     StepNumbers,
     StopOn,
-    check_memory,
-    estimate_memory,
     probabilities,
     train,
 )
@@ -213,6 +212,10 @@ class NetworkMethod(Method):
         """Return what a training step of one replica holds, for a model of these sizes."""
         return count_step(self, features, classes)
 
+    def memory_of(self, size: ProblemSize) -> MemoryEstimate:
+        """Return an upper bound of the memory of training on a graph of this size."""
+        return size.memory(self.step_numbers(size.features, size.classes))
+
     def memory_estimate(self, task: Task) -> MemoryEstimate:
         """Return an upper bound of the memory that a run on `task` needs."""
         data = task.data
@@ -235,7 +238,7 @@ class NetworkMethod(Method):
             step_nodes=_step_nodes(recipe, task) if recipe.fanout else None,
             has_edge_weights=data.edge_weights is not None,
         )
-        return memory_estimate(size, self)
+        return self.memory_of(size)
 
     def extra_loss(
         self, model: NodeModel, features: Features, graph: Graph, seeds: Sequence[int]
@@ -252,7 +255,7 @@ class NetworkMethod(Method):
         data = task.data
         require_features(data, self.name)
         self.check()
-        check_memory(self.memory_estimate(task), task.device)
+        self.memory_estimate(task).check(task.device)
         recipe = self.recipe_by(task.metric, task.passes)
         graph = Graph.of(data).to(task.device)
         features = features_of(self.features(data)).to(task.device)
@@ -332,11 +335,6 @@ def presets_by_dataset(by_dataset: Mapping[str, Mapping[str, Any]]) -> Presets:
         for dataset, fields in by_dataset.items()
     }
     return {**same, **HiddenNetwork.presets}
-
-
-def memory_estimate(size: ProblemSize, network: NetworkMethod) -> MemoryEstimate:
-    """Return an upper bound of the memory of training a network on a graph of this size."""
-    return estimate_memory(size, network.step_numbers(size.features, size.classes))
 
 
 def _step_nodes(recipe: Recipe, task: Task) -> int:

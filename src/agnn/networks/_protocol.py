@@ -32,13 +32,12 @@ from agnn.errors import InputError, unknown_name
 from agnn.metrics import MEASURES
 from agnn.networks._model import NodeModel
 from agnn.training import (
-    LEFT_OUT,
     Callback,
     Checkpoints,
+    CrossFitted,
     History,
     Part,
     Progress,
-    mean_of_others,
 )
 
 
@@ -82,7 +81,15 @@ class Task:
     @property
     def held_out(self) -> Part:
         """The part of every split at which candidates are scored, and none is trained on."""
-        return LEFT_OUT if self.passes else "validation"
+        return CrossFitted.on if self.passes else "validation"
+
+    def require_held_out(self, purpose: str) -> None:
+        """Raise unless every split has nodes to choose by; `purpose` ends the error, "to ..."."""
+        for split in self.splits:
+            if not split.parts[self.held_out].size:
+                raise InputError(
+                    f"the split '{split.name}' has no {self.held_out} nodes {purpose}."
+                )
 
     def values_to_choose_by(self, scores: Sequence[float]) -> list[float]:
         """Return what decides whether each replica takes a candidate with these scores; both [R].
@@ -93,7 +100,7 @@ class Task:
         if not self.passes:
             return list(scores)
         values = torch.tensor(scores, dtype=torch.float64)
-        return mean_of_others(values, torch.tensor(self.passes)).tolist()
+        return CrossFitted.mean_of_others(values, torch.tensor(self.passes)).tolist()
 
     def first(self, replicas: int) -> Task:
         """Return the task of the first replicas alone, without progress, checkpoints, callbacks."""
@@ -318,13 +325,6 @@ def require_features(data: NodeData, method: str) -> None:
     """Raise unless the nodes of `data` have features."""
     if data.feature_count == 0:
         raise InputError(f"'{data.name}' has no features, and {method} learns from them.")
-
-
-def require_held_out(task: Task, purpose: str) -> None:
-    """Raise unless every split has nodes to choose by; `purpose` ends the error: "to tune on"."""
-    for split in task.splits:
-        if not split.parts[task.held_out].size:
-            raise InputError(f"the split '{split.name}' has no {task.held_out} nodes {purpose}.")
 
 
 def validation_scores(

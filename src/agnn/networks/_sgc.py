@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import torch
 
 from agnn.data import NodeData
-from agnn.graph import Graph, View, symmetric
+from agnn.graph import Graph, Propagation, View
 from agnn.kernels import Bias, Dropout, Link, PropagateLink
 from agnn.networks._layers import FeatureLinear
 from agnn.networks._model import INPUT, ModelShape, NodeModel, at, rows_by_layer
@@ -97,7 +97,7 @@ class SGC(NetworkMethod):
 
     def features(self, data: NodeData, fitted_on: NodeData | None = None) -> Matrix:
         """Return P^k X."""
-        P = symmetric(Graph.of(data), torch.float64).matrix()
+        P = Propagation.symmetric(Graph.of(data), torch.float64).matrix()
         X = super().features(data, fitted_on)
         for _ in range(self.steps):
             X = P @ X

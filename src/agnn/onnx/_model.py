@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import agnn
-from agnn.data import Scaling, check_scaling, column_statistics, effective_scaling
+from agnn.data import Scaling
+from agnn.data.scaling import check_scaling, column_statistics, effective_scaling
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.kernels import (

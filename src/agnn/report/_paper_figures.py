@@ -15,7 +15,6 @@ from agnn.explanation import (
     Neighbourhood,
     Relevance,
 )
-from agnn.graph import hop_rings
 from agnn.report._charts import relevance_heat_map
 from agnn.report._neighbourhoods import DRAWABLE, MOST_DRAWN, Panel, neighbourhood_figure
 from agnn.runs import Run
@@ -148,7 +147,7 @@ def find_contrasts(
 
     def order(k: int) -> tuple[bool, float, float, int]:
         node = int(test[k])
-        size = sum(ring.numel() for ring in hop_rings(right.graph, test[k], hops))
+        size = sum(ring.numel() for ring in right.graph.hop_rings(test[k], hops))
         return size not in sizes, -float(knows[k] + misses[k]), -float(gain[k]), node
 
     return [int(test[k]) for k in sorted(contrasts, key=order)[:count]]

@@ -14,8 +14,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from agnn.data import NodeData, is_bundled
-from agnn.data.store import write_data
+from agnn.data import NodeData
+from agnn.data.store import is_bundled, write_data
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, json_text, plain, write_tensors, writing_folder
 from agnn.methods import Method, NetworkMethod

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from agnn.data import NodeData
-from agnn.graph import Features, Graph, ReceptiveField, View, features_of, hop_rings
+from agnn.graph import Features, Graph, ReceptiveField, View, features_of
 from agnn.methods import Method, NetworkMethod
 from agnn.networks import NodeModel
 from agnn.training import free_memory, probabilities
@@ -114,7 +114,7 @@ class Inference:
     def is_cheap(self, nodes: Tensor) -> bool:
         """Return whether `scores_around` has few edges to read for these nodes [k]."""
         for hops in range(self.model.hops):
-            within = torch.cat(hop_rings(self.graph, nodes, hops))
+            within = torch.cat(self.graph.hop_rings(nodes, hops))
             # Counted before they are walked: one more hop may be the whole graph.
             if int(self.graph.degrees[within].sum()) > _FEW_EDGES:
                 return False

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from agnn.choosing import Tuned
-from agnn.data import NodeData, Preprocessing, Split, SplitSpec, dataset_names, load_dataset
-from agnn.data.store import read_data
+from agnn.data import NodeData, Split, SplitSpec, load_dataset
+from agnn.data.preprocessing import Preprocessing
+from agnn.data.store import dataset_names, read_data
 from agnn.distributed import PartsFolder, is_parts_folder
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, read_json

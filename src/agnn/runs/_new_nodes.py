@@ -17,15 +17,7 @@ from torch import Tensor
 
 from agnn.data import NodeData, ReadKeywords
 from agnn.errors import InputError
-from agnn.graph import (
-    DenseFeatures,
-    Graph,
-    ReceptiveField,
-    SparseFeatures,
-    View,
-    edge_places,
-    row_edges,
-)
+from agnn.graph import DenseFeatures, Graph, ReceptiveField, SparseFeatures, View
 from agnn.methods import NetworkMethod
 from agnn.runs._inference import Inference, features_read
 
@@ -64,7 +56,7 @@ def view_of_new(inference: Inference, new: NewNodes) -> View:
     nodes = torch.sort(torch.cat(rings)).values  # known nodes, then new ones: as in the whole graph
     inner = torch.cat(rings[:-1]) if hops else rings[0]
     inner = inner[inner < graph.nodes]
-    inner_edges = row_edges(graph, inner)
+    inner_edges = graph.row_edges(inner)
     receivers = torch.repeat_interleave(inner, graph.degrees[inner])
     is_among = torch.isin(extra, nodes).all(0)
     known_pairs = torch.stack([receivers, graph.columns[inner_edges].to(torch.int64)])
@@ -95,7 +87,7 @@ def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
     """
     pairs = torch.from_numpy(new.edges)
     among_known = (pairs < graph.nodes).all(0)
-    places = edge_places(graph, *pairs[:, among_known])
+    places = graph.edge_places(*pairs[:, among_known])
     is_new = torch.ones(pairs.shape[1], dtype=torch.bool)
     is_new[among_known] = places < 0
     pairs = pairs[:, is_new]
@@ -112,7 +104,7 @@ def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tens
     rings = [targets]
     for _ in range(hops):
         ring = rings[-1]
-        old = graph.columns[row_edges(graph, ring[ring < graph.nodes])].to(torch.int64)
+        old = graph.columns[graph.row_edges(ring[ring < graph.nodes])].to(torch.int64)
         beside = torch.cat([old, extra[1][torch.isin(extra[0], ring)]])
         outer = torch.unique(beside[~is_seen[beside]])
         is_seen[outer] = True

@@ -13,7 +13,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Preprocessing, RawCounts, Split
+from agnn.data import NodeData, RawCounts, Split
+from agnn.data.preprocessing import Preprocessing
 from agnn.distributed import Manifest, PartsFolder
 from agnn.methods import Method, NetworkMethod
 from agnn.runs._part_results import PredictionFiles, renumber

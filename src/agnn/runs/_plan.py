@@ -26,16 +26,8 @@ from agnn.choosing import (
     search_settings,
     settle,
 )
-from agnn.data import (
-    CROSS_FIT,
-    NodeData,
-    Split,
-    SplitSpec,
-    complete_split,
-    fold_remarks,
-    make_splits,
-    preset_name,
-)
+from agnn.data import NodeData, Split, SplitSpec, fold_remarks, make_splits
+from agnn.data.store import preset_name
 from agnn.distributed import Division
 from agnn.errors import DataError, InputError
 from agnn.executors import launched_rank
@@ -185,8 +177,8 @@ class Plan:
         if not self.passes:
             return replace(self, splits=self.splits * count, seeds=self.seeds[:count])
         spec = self.split_spec
-        if self.training.split in (None, CROSS_FIT):
-            spec = complete_split(CROSS_FIT, self.data, count)
+        if self.training.split in (None, SplitSpec.CROSS_FIT):
+            spec = SplitSpec.complete(SplitSpec.CROSS_FIT, self.data, count)
         folds = SplitSpec.parse(spec).folds
         trials = self.seeds[: max(1, count // folds)]
         return replace(

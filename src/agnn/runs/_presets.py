@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agnn.choosing import Tuned
-from agnn.data import NodeData, SplitSpec, preset_name
+from agnn.data import NodeData, SplitSpec
+from agnn.data.store import preset_name
 from agnn.errors import InputError
 from agnn.methods import Method, get_method
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.choosing import ClassWeight
-from agnn.data import NodeData, Split, SplitSpec, preset_name
+from agnn.data import NodeData, Split, SplitSpec
+from agnn.data.store import preset_name
 from agnn.methods import Method
 from agnn.metrics import Summary, replica_values
 from agnn.networks import NodeModel

@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from agnn.choosing import ClassWeight, class_weights, small_form
-from agnn.data import (
-    CROSS_FIT,
-    NodeData,
-    Split,
-    SplitSpec,
-    check_learnable,
-    complete_split,
-    default_split,
-    make_splits,
-)
+from agnn.data import NodeData, Split, SplitSpec, make_splits
 from agnn.distributed import (
     Axis,
     Division,
@@ -189,10 +180,12 @@ class Training(TrainingOptions):
         data = self.read_data()
         if self.parts is not None and launched_rank() is None:
             PartsFolder(self.parts).check()  # a rank of torchrun opens its own parts only
-        check_learnable(data)
+        data.check_learnable()
         if isinstance(self.split, Split):
             return data.with_split(self.split), self.split.name
-        spec = complete_split(self.split or default_split(data), data, self._replicas(data, device))
+        spec = SplitSpec.complete(
+            self.split or SplitSpec.default(data), data, self._replicas(data, device)
+        )
         parsed = SplitSpec.parse(spec)
         if self.is_auto and parsed.folds > 1 and not parsed.is_cross_fitted:
             raise InputError(
@@ -212,7 +205,7 @@ class Training(TrainingOptions):
             return _QUICK_REPLICAS
         if self.replicas is not None or self.method is not None:
             return self.replicas
-        method = self._method(data, CROSS_FIT)
+        method = self._method(data, SplitSpec.CROSS_FIT)
         return _FEW_REPLICAS if method.is_slow(data, USUAL_REPLICAS, device) else None
 
     def _first_look(self, data: NodeData, device: str) -> str | None:
@@ -226,10 +219,10 @@ class Training(TrainingOptions):
         settings = (self.method, self.replicas, self.seeds, self.search, self.ranks, self.parts)
         if any(value is not None for value in settings) or self.given_changes or self.tuned:
             return None
-        split = self.split or default_split(data)
-        if split != CROSS_FIT or launched_rank() is not None:
+        split = self.split or SplitSpec.default(data)
+        if split != SplitSpec.CROSS_FIT or launched_rank() is not None:
             return None
-        method = self._method(data, CROSS_FIT).reduced(data, _FEW_REPLICAS, device)
+        method = self._method(data, SplitSpec.CROSS_FIT).reduced(data, _FEW_REPLICAS, device)
         return _LARGE_LOOK if method.is_slow(data, _FEW_REPLICAS, device) else None
 
     def _seeds(self, spec: SplitSpec) -> tuple[int, ...]:
@@ -301,7 +294,7 @@ def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
     """
     if isinstance(split, Split):
         return USUAL_REPLICAS
-    spec = SplitSpec.parse(complete_split(split or default_split(data), data))
+    spec = SplitSpec.parse(SplitSpec.complete(split or SplitSpec.default(data), data))
     return None if spec.is_cross_fitted else USUAL_REPLICAS
 
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.choosing import Tuned, settle
-from agnn.data import NodeData, SplitSpec, complete_split, make_splits
+from agnn.data import NodeData, SplitSpec, make_splits
 from agnn.errors import DivergedError, InputError
 from agnn.executors import Shared
 from agnn.explanation import Relevance
@@ -105,7 +105,7 @@ def method_choice(batch: Batch, progress: Progress | None = None) -> MethodChoic
         batch.backend,
         progress,
         metric=work.metric,
-        passes=SplitSpec.parse(complete_split(work.split, work.data)).passes(len(splits)),
+        passes=SplitSpec.parse(SplitSpec.complete(work.split, work.data)).passes(len(splits)),
     )
     chosen = method.choose(task) if isinstance(method, Tuned) else settle(method, task)
     return MethodChoice(method) if chosen == method else MethodChoice(chosen, chosen)

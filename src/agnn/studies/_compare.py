@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from agnn.choosing import SEARCH_SEEDS, can_search
-from agnn.data import (
-    NodeData,
-    Split,
-    SplitSpec,
-    check_learnable,
-    complete_split,
-    default_split,
-)
+from agnn.data import NodeData, Split, SplitSpec
 from agnn.errors import AgnnError, InputError
 from agnn.methods import get_method
 from agnn.metrics import check_metric
@@ -101,13 +94,13 @@ def compare(
     start = time.monotonic()
     limit = None if time_limit is None else seconds_of(time_limit, "`time_limit`")
     check_metric(metric)
-    check_learnable(data)
+    data.check_learnable()
     if isinstance(split, Split):
         data = data.with_split(split)
         split = split.name
     if search < 0:
         raise InputError(f"`search` must not be negative; got {search}.")
-    spec = complete_split(split or default_split(data), data, _FOLDS)
+    spec = SplitSpec.complete(split or SplitSpec.default(data), data, _FOLDS)
     seeds = replica_seeds(seed, _most_replicas(replicas, limit))
     parsed = SplitSpec.parse(spec)
     if parsed.is_cross_fitted:  # a seed is a pass of a replica per fold

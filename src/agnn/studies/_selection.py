@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from agnn.data import NodeData, load_dataset, preset_name
+from agnn.data import NodeData, load_dataset
+from agnn.data.store import preset_name
 from agnn.errors import DataError, InputError, unknown_name
 from agnn.methods import method_names
 from agnn.studies._reading import GRAPHS, find_experiments

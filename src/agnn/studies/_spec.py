@@ -13,7 +13,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from agnn.data import NodeData, dataset_names, load_dataset
+from agnn.data import NodeData, load_dataset
+from agnn.data.store import dataset_names
 from agnn.errors import InputError
 
 Source = Literal["runs", "data", "presets"]

@@ -24,7 +24,7 @@ A `Recipe` holds the optimiser's settings and a `Selection`, the rule that decid
 weights are kept: `HighestAccuracy`, `WindowStop`, `LastEpoch`, `LowestLoss`, `BothBest`,
 `BestThenLowest` or `BestScore`; `EarlyStop` lets any of them end earlier. A `Callback` is told
 about every epoch. `Checkpoints` let a training that was stopped go on.
-`estimate_memory` gives an upper bound of the memory before anything is allocated.
+`ProblemSize.memory` gives an upper bound of the memory before anything is allocated.
 """
 
 from agnn.training._callbacks import (
@@ -49,14 +49,11 @@ from agnn.training._memory import (
     MemoryEstimate as MemoryEstimate,
     ProblemSize as ProblemSize,
     StepNumbers as StepNumbers,
-    check_memory as check_memory,
-    estimate_memory as estimate_memory,
     free_memory as free_memory,
 )
 from agnn.training._model import TrainableModel as TrainableModel
 from agnn.training._recipe import Recipe as Recipe
 from agnn.training._selection import (
-    LEFT_OUT as LEFT_OUT,
     BestScore as BestScore,
     BestThenLowest as BestThenLowest,
     BothBest as BothBest,
@@ -70,6 +67,5 @@ from agnn.training._selection import (
     Selection as Selection,
     StopOn as StopOn,
     WindowStop as WindowStop,
-    mean_of_others as mean_of_others,
 )
 from agnn.training._targets import Targets as Targets

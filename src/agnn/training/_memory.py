@@ -56,6 +56,44 @@ class ProblemSize:
             if getattr(self, name) < 1:
                 raise InputError(f"`{name}` must be at least 1; got {getattr(self, name)}.")
 
+    def memory(self, step: StepNumbers) -> MemoryEstimate:
+        """Return an upper bound of the memory of a training; pruning is not counted on."""
+        nodes = self.nodes
+        edges = self.edges
+        read_nodes = nodes
+        read_edges = edges
+        graph = 4 * edges + 2 * _INT * nodes + _WEIGHTS * edges * self.has_edge_weights
+        if self.step_nodes is not None:
+            # Both directions of every edge while they are sorted; a step has edges in proportion.
+            read_nodes = self.step_nodes
+            read_edges = edges * self.step_nodes // nodes
+            graph += _SORTING * edges + _PRUNING * read_edges
+        elif edges <= TOO_LARGE_TO_PRUNE:
+            # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
+            # what sorting their edges takes.
+            graph += _PRUNING * edges + _PRUNED_NODES * nodes
+        features = nodes * self.features * self.feature_bytes
+        if self.entries is not None:
+            # By rows and by columns, whole and pruned twice, with the row of every entry.
+            features = 3 * self.entries * (2 * (4 + _FLOAT) + _INT)
+        replica = self.replicas * _FLOAT
+        scores = 2 * replica * self.scored * self.classes
+        if self.step_nodes is not None:
+            # An evaluation has no backward pass: the states that one layer reads and writes.
+            largest = step.largest_per_node * nodes + step.largest_per_edge * edges
+            scores += _EVALUATION_COPIES * replica * largest
+        largest = step.largest_per_node * read_nodes + step.largest_per_edge * read_edges
+        labelled = nodes if step.versions > 1 else self.labelled
+        logits = replica * step.versions * labelled * self.classes
+        return MemoryEstimate(
+            graph=graph,
+            features=features,
+            parameters=_PARAMETER_COPIES * replica * step.parameters,
+            states=replica * (step.per_node * read_nodes + step.per_edge * read_edges),
+            working=_WORKING_COPIES * replica * largest + _LOGITS * logits,
+            scores=scores,
+        )
+
 
 @dataclass(frozen=True)
 class MemoryEstimate:
@@ -79,44 +117,14 @@ class MemoryEstimate:
         parts = ", ".join(f"{name} {size / _GIB:.1f}" for name, size in asdict(self).items())
         return f"{self.total / _GIB:.1f} GiB ({parts})"
 
-
-def estimate_memory(size: ProblemSize, step: StepNumbers) -> MemoryEstimate:
-    """Return an upper bound of the memory of a training. Pruning is not counted on."""
-    nodes = size.nodes
-    edges = size.edges
-    read_nodes = nodes
-    read_edges = edges
-    graph = 4 * edges + 2 * _INT * nodes + _WEIGHTS * edges * size.has_edge_weights
-    if size.step_nodes is not None:
-        # Both directions of every edge while they are sorted; a step has edges in proportion.
-        read_nodes = size.step_nodes
-        read_edges = edges * size.step_nodes // nodes
-        graph += _SORTING * edges + _PRUNING * read_edges
-    elif edges <= TOO_LARGE_TO_PRUNE:
-        # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
-        # what sorting their edges takes.
-        graph += _PRUNING * edges + _PRUNED_NODES * nodes
-    features = nodes * size.features * size.feature_bytes
-    if size.entries is not None:
-        # By rows and by columns, whole and pruned twice, with the row of every entry.
-        features = 3 * size.entries * (2 * (4 + _FLOAT) + _INT)
-    replica = size.replicas * _FLOAT
-    scores = 2 * replica * size.scored * size.classes
-    if size.step_nodes is not None:
-        # An evaluation has no backward pass: the states that one layer reads and writes.
-        largest = step.largest_per_node * nodes + step.largest_per_edge * edges
-        scores += _EVALUATION_COPIES * replica * largest
-    largest = step.largest_per_node * read_nodes + step.largest_per_edge * read_edges
-    labelled = nodes if step.versions > 1 else size.labelled
-    logits = replica * step.versions * labelled * size.classes
-    return MemoryEstimate(
-        graph=graph,
-        features=features,
-        parameters=_PARAMETER_COPIES * replica * step.parameters,
-        states=replica * (step.per_node * read_nodes + step.per_edge * read_edges),
-        working=_WORKING_COPIES * replica * largest + _LOGITS * logits,
-        scores=scores,
-    )
+    def check(self, device: str) -> None:
+        """Raise if a run would not fit, before it starts."""
+        free = free_memory(device)
+        if free is not None and self.total > free:
+            raise UnavailableError(
+                f"training needs about {self}, but {free / _GIB:.1f} GiB are free on {device}. "
+                f"Fewer replicas, a smaller `hidden` or fewer `layers` need less."
+            )
 
 
 def free_memory(device: str) -> int | None:
@@ -131,13 +139,3 @@ def free_memory(device: str) -> int | None:
         return None
     sizes = dict(line.split(":", 1) for line in lines)
     return int(sizes["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in sizes else None
-
-
-def check_memory(estimate: MemoryEstimate, device: str) -> None:
-    """Raise if a run would not fit, before it starts."""
-    free = free_memory(device)
-    if free is not None and estimate.total > free:
-        raise UnavailableError(
-            f"training needs about {estimate}, but {free / _GIB:.1f} GiB are free on {device}. "
-            f"Fewer replicas, a smaller `hidden` or fewer `layers` need less."
-        )

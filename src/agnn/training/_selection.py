@@ -20,7 +20,6 @@ from agnn.errors import InputError
 
 Part = Literal["validation", "test"]
 StopOn = Literal["loss", "score"]
-LEFT_OUT: Final[Part] = "test"  # the part of a replica's split that holds its own fold
 # As in `agnn.metrics`; "best" is the area under the ROC curve with two classes, else the accuracy.
 Metric = Literal["accuracy", "best", "balanced_accuracy", "f1", "auc", "log_loss"]
 _WORST: Final = -torch.inf  # below every score: that of a log loss is negative
@@ -382,8 +381,8 @@ class _CrossFitted(_Around):
         self.passes = torch.tensor(self.rule.passes[:replicas], device=device)
 
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
-        score = mean_of_others(accuracy, self.passes)
-        return self.inner.update(epoch, score, mean_of_others(loss, self.passes))
+        score = CrossFitted.mean_of_others(accuracy, self.passes)
+        return self.inner.update(epoch, score, CrossFitted.mean_of_others(loss, self.passes))
 
     def stopped(self) -> Tensor | None:
         """All replicas or none: those that go on need the scores of the others."""
@@ -415,7 +414,7 @@ class CrossFitted(Selection):
     passes: tuple[int, ...]
     """[R] Replicas with the same number divide the labels into folds among themselves."""
 
-    on: Part = LEFT_OUT
+    on: Part = "test"  # the part of a replica's split that holds its own fold
 
     def __post_init__(self) -> None:
         for name in ("metric", "adds_penalty", "watches"):
@@ -425,15 +424,15 @@ class CrossFitted(Selection):
         """Return the rule where only one in so many epochs is evaluated."""
         return replace(self, rule=self.rule.every(epochs))
 
+    @staticmethod
+    def mean_of_others(values: Tensor, passes: Tensor) -> Tensor:
+        """Return for each replica the mean over the others of its pass that have not diverged; [R].
 
-def mean_of_others(values: Tensor, passes: Tensor) -> Tensor:
-    """Return for each replica the mean over the others of its pass that have not diverged; [R].
-
-    What is chosen by it, an epoch or a setting, does not depend on the replica's own fold.
-    """
-    others = passes[:, None] == passes
-    # A product with 0 rather than a difference: not even a last bit depends on the own value.
-    others = others.double().fill_diagonal_(0.0)
-    known = values.isfinite()
-    total = others @ values.double().masked_fill(~known, 0.0)
-    return (total / (others @ known.double())).to(values.dtype)
+        What is chosen by it, an epoch or a setting, does not depend on the replica's own fold.
+        """
+        others = passes[:, None] == passes
+        # A product with 0 rather than a difference: not even a last bit depends on the own value.
+        others = others.double().fill_diagonal_(0.0)
+        known = values.isfinite()
+        total = others @ values.double().masked_fill(~known, 0.0)
+        return (total / (others @ known.double())).to(values.dtype)

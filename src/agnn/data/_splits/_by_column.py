@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from agnn.data._splits._draws import Stream, random_order
+from agnn.data._splits._draws import Stream
 from agnn.data._splits._split import Split
 from agnn.errors import InputError
 
@@ -67,7 +67,7 @@ def group_split(groups: ArrayLike, labelled: NDArray[np.int64], seed: int) -> Sp
     lacking = known.size * np.array([_TRAIN, _VALIDATION, 1.0 - _TRAIN - _VALIDATION])
     part_of = np.empty(different.size, dtype=np.int64)
     used = np.zeros(3, dtype=bool)
-    order = random_order(different.size, seed, Stream.GROUPS)
+    order = Stream.GROUPS.order(different.size, seed)
     for position, group in enumerate(order):
         # The last groups are for parts that have none yet.
         must = ~used if different.size - position <= (~used).sum() else np.ones(3, dtype=bool)

@@ -31,6 +31,14 @@ class Stream(IntEnum):
     INNER = 9
     CROSS_FITTED = 10
 
+    def order(self, count: int, seed: int) -> NDArray[np.int64]:
+        """Return 0 to `count` - 1 in an order that follows from the seed and the stream."""
+        if seed < 0:
+            raise InputError(f"`seed` must not be negative; got {seed}.")
+        generator = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(int(self),)))
+        # NumPy promises that a bit generator's raw output never changes; it does not for shuffle().
+        return np.argsort(generator.random_raw(count), kind="stable")
+
 
 _SET_ASIDE: Final = 10  # one in this many training nodes of a fold becomes a validation node
 _USUAL_FOLDS: Final = 10  # of cross-fitting
@@ -293,16 +301,7 @@ def _check_two_per_class(data: NodeData) -> None:
 
 def _random_order_of_labelled(data: NodeData, seed: int, stream: Stream) -> NDArray[np.int64]:
     """Return the labelled nodes in an order that follows from the seed and the stream."""
-    return data.labelled[random_order(data.labelled.size, seed, stream)]
-
-
-def random_order(count: int, seed: int, stream: Stream) -> NDArray[np.int64]:
-    """Return 0 to `count` - 1 in an order that follows from the seed and the stream."""
-    if seed < 0:
-        raise InputError(f"`seed` must not be negative; got {seed}.")
-    generator = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
-    # NumPy promises that a bit generator's raw output never changes; it does not for shuffle().
-    return np.argsort(generator.random_raw(count), kind="stable")
+    return data.labelled[stream.order(data.labelled.size, seed)]
 
 
 def _consecutive(nodes: NDArray[np.int64], *sizes: int) -> list[NDArray[np.int64]]:

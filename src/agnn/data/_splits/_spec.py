@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from agnn.data._node_data import NodeData
 from agnn.data._splits._by_column import GROUP, TIME
@@ -35,8 +35,8 @@ _FOLDED: Final[Mapping[str, Callable[[NodeData, int, int], tuple[Split, ...]]]] 
     "stratified-fold": stratified_folds,
     "fold-cross-fit": cross_fitted_folds,
 }
-CROSS_FIT: Final = "cross-fit"
-_EXAMPLES: Final = (CROSS_FIT, "20-per-class", "10-fold", "10-fold-nested", "stratified-5-fold")
+_CROSS_FIT: Final = "cross-fit"
+_EXAMPLES: Final = (_CROSS_FIT, "20-per-class", "10-fold", "10-fold-nested", "stratified-5-fold")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,17 @@ class SplitSpec:
     >>> spec.setting, spec.folds, spec.has_validation
     ('cross-validation', 10, True)
     """
+
+    CROSS_FIT: ClassVar[str] = _CROSS_FIT
+    DEFAULTS: ClassVar[Mapping[str, str]] = {
+        "fixed": "as the data came",
+        "own": "the data's own splits, one per replica",
+        TIME: "trained on the earliest 60 %, the next 20 % choose the epoch, tested on the latest",
+        GROUP: "about 60, 20 and 20 %, whole groups, another draw for every replica",
+        _CROSS_FIT: "every replica trains on all labels but one fold, the folds of the others "
+        "choose its epoch, and every label is tested once by a replica that was not trained on it",
+    }
+    """What `default` chooses from, with explanations."""
 
     text: str
     """As the user wrote it."""
@@ -145,20 +156,35 @@ class SplitSpec:
         names = ["own"] if data.splits else []
         raise unknown_name("split", self.text, {*data.splits, *names, *_DRAWN, *_EXAMPLES})
 
+    @staticmethod
+    def complete(spec: str, data: NodeData, replicas: int | None = None) -> str:
+        """Return the specification with its number of folds, where it leaves that to the data.
 
-def complete_split(spec: str, data: NodeData, replicas: int | None = None) -> str:
-    """Return the specification with its number of folds, where it leaves that to the data.
+        `replicas` is their number, if one is asked for: there are no more folds than that.
+        """
+        if spec.lower() != _CROSS_FIT:
+            return spec
+        return f"{cross_fitting_folds(data, replicas)}-fold-{_CROSS_FIT}"
 
-    `replicas` is their number, if one is asked for: there are no more folds than that.
-    """
-    if spec.lower() != CROSS_FIT:
-        return spec
-    return f"{cross_fitting_folds(data, replicas)}-fold-{CROSS_FIT}"
+    @staticmethod
+    def default(data: NodeData) -> str:
+        """Return the split to use when none is given.
+
+        "fixed" if the data has such a split, "own" if it came with several, "time" or "group" if it
+        was read with a column to split by; else "cross-fit".
+        """
+        if "fixed" in data.splits:
+            return "fixed"
+        if _own_split_names(data):
+            return "own"
+        if TIME in data.splits:
+            return TIME
+        return GROUP if f"{GROUP}-0" in data.splits else _CROSS_FIT
 
 
 def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split, ...]:
     """Return the splits of `data` that `spec` describes; `SplitSpec` lists what may be written."""
-    return SplitSpec.parse(complete_split(spec, data)).draw(data, seeds)
+    return SplitSpec.parse(SplitSpec.complete(spec, data)).draw(data, seeds)
 
 
 def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
@@ -186,29 +212,3 @@ def _own_split_names(data: NodeData) -> list[str]:
     """Return the names "own-1", "own-2", ... of splits that came with the data, in this order."""
     names = (f"own-{k + 1}" for k in range(len(data.splits)))
     return [name for name in names if name in data.splits]
-
-
-DEFAULT_SPLITS: Final = {
-    "fixed": "as the data came",
-    "own": "the data's own splits, one per replica",
-    TIME: "trained on the earliest 60 %, the next 20 % choose the epoch, tested on the latest",
-    GROUP: "about 60, 20 and 20 %, whole groups, another draw for every replica",
-    CROSS_FIT: "every replica trains on all labels but one fold, the folds of the others choose "
-    "its epoch, and every label is tested once by a replica that was not trained on it",
-}
-"""What `default_split` chooses from, with explanations."""
-
-
-def default_split(data: NodeData) -> str:
-    """Return the split to use when none is given.
-
-    "fixed" if the data has such a split, "own" if it came with several, "time" or "group" if it was
-    read with a column to split by; else "cross-fit".
-    """
-    if "fixed" in data.splits:
-        return "fixed"
-    if _own_split_names(data):
-        return "own"
-    if TIME in data.splits:
-        return TIME
-    return GROUP if f"{GROUP}-0" in data.splits else CROSS_FIT

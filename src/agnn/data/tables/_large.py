@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from agnn.data._features import SparseRows
 from agnn.data._labels import Labels, class_notes
 from agnn.data._options import ReadOptions, check_columns
 from agnn.data.preprocessing import Preprocessing, Source
+from agnn.data.scaling import SparseRows
 from agnn.data.tables._columns import NodeTable, plain_text
 from agnn.data.tables._edge_table import (
     EdgeBatch,

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from agnn.data._features import SparseRows
 from agnn.data._labels import Labels
 from agnn.data._options import option_for
 from agnn.data.preprocessing import Block, Numbers, Preprocessing
+from agnn.data.scaling import SparseRows
 from agnn.data.tables._columns import PARTS, NodeTable, plain_text
 
 _LEAST: Final = 20  # labelled nodes below which nothing is concluded

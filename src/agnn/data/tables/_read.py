@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from agnn.data._edges import edge_notes, mean_weights, merged_edges, simple_edges, weight_note
-from agnn.data._features import SparseRows
 from agnn.data._labels import Labels, class_notes
 from agnn.data._node_data import NodeData
 from agnn.data._options import ReadKeywords, ReadOptions, check_columns, option_for
@@ -20,6 +19,7 @@ from agnn.data._report import ColumnUse, Reading
 from agnn.data._splits._split import Split
 from agnn.data._wording import quantity, row_list
 from agnn.data.preprocessing import Source
+from agnn.data.scaling import SparseRows
 from agnn.data.tables._columns import NodeTable, as_text, plain_text
 from agnn.data.tables._edge_table import edge_entries
 from agnn.data.tables._fit import Fit, fitted_features

@@ -141,18 +141,11 @@ class DropoutLink(Link):
         return self.backend.backward(gradient, self.row_ids, self.drop), ()
 
 
-class RowDropoutLink(Link):
+class RowDropoutLink(DropoutLink):
     """Whole rows set to zero at each replica's rate, the rest scaled up.
 
     The random number of a row is that of dropout's entry in column 0.
     """
-
-    is_by_row: ClassVar[bool] = True
-
-    def __init__(self, row_ids: Tensor, drop: DropoutAt, backend: str) -> None:
-        self.row_ids = row_ids
-        self.drop = drop
-        self.backend: DropoutBackend = implementation("dropout", backend, drop.keys.device.type)
 
     def forward(self, x: Tensor) -> Tensor:
         """The states [R, n, d] with some rows dropped."""

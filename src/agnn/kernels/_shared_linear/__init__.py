@@ -1,4 +1,4 @@
-"""The first layer, dropout(X) W + b for dense X: interface and definition."""
+"""The first layer, dropout(X) W + b for dense X that all replicas share: definition."""
 
 from __future__ import annotations
 
@@ -7,38 +7,7 @@ from torch import Tensor
 
 from agnn.graph import DenseFeatures
 from agnn.kernels import _dropout as dropout
-from agnn.kernels._chain import run_chain
 from agnn.kernels._dropout import DropoutAt
-from agnn.kernels._links import FirstLayerLink
-
-
-class SharedLinearLink(FirstLayerLink):
-    """`shared_linear` as the start of a chain."""
-
-    operation = "shared_linear"
-
-
-def shared_linear(
-    x: DenseFeatures,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    *,
-    drop: DropoutAt | None = None,
-    backend: str = "auto",
-) -> Tensor:
-    """dropout(X) W + b for dense features that all replicas share, Eq. (4) before its ReLU.
-
-    Args:
-        x: features [n, d_x]; a shorter type than the weight's is widened on the way.
-        weight: W [R, d_x, d].
-        bias: b [R, d], or None.
-        drop: the dropout of this place, or None for none.
-        backend: "auto", "reference", "numba" or "triton".
-
-    Returns:
-        States [R, n, d] of the weight's type, differentiable in `weight` and `bias`.
-    """
-    return run_chain([SharedLinearLink(x, weight, bias, drop, backend)], x.values)
 
 
 def _features_after_dropout(x: DenseFeatures, like: Tensor, drop: DropoutAt | None) -> Tensor:

@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 
 from agnn.data import NodeData, Split
 from agnn.graph import SparseFeatures
-from agnn.kernels import sparse_linear
+from agnn.kernels import feature_linear
 from agnn.methods._planetoid._contexts import Pairs
 from agnn.methods._planetoid._state import ContextSoftmax, Head, Start, State, descend, glorot
 from agnn.methods._planetoid._variant import Variant
@@ -125,7 +125,7 @@ class _Encoder(State):
         return [self.weight, self.bias]
 
     def embeddings(self, nodes: Tensor, x: SparseFeatures) -> Tensor:
-        return sparse_linear(x, self.weight, self.bias, backend=self.backend).relu()
+        return feature_linear(x, self.weight, self.bias, backend=self.backend).relu()
 
     def learn_labels(self, nodes: Tensor, x: SparseFeatures, labels: Tensor, rate: float) -> None:
         loss = self.head.loss(x, self.embeddings(nodes, x), labels)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from agnn.graph import SparseFeatures
-from agnn.kernels import sparse_linear
+from agnn.kernels import feature_linear
 from agnn.methods._planetoid._contexts import Pairs
 
 # Limit for one embedding in one batch. The loss is a sum, and a hub is on many walks of a batch:
@@ -96,7 +96,7 @@ class Head:
         """Of a, b and out for features [k, d_x] and embeddings [R, k, d]; each [R, k, c]."""
         (wa, wb, wo) = self.weights
         (ba, bb, bo) = self.biases
-        a = sparse_linear(x, wa, ba, backend=self.backend)
+        a = feature_linear(x, wa, ba, backend=self.backend)
         b = torch.baddbmm(bb[:, None], e, wb)
         return a, b, torch.baddbmm(bo[:, None], torch.cat([a.softmax(2), b.softmax(2)], 2), wo)
 

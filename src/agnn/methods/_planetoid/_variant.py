@@ -15,7 +15,7 @@ from agnn.data import NodeData, Split
 from agnn.graph import SparseFeatures, SparseMatrix, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
-from agnn.networks import Count, Method, Outcome, Task, require_features, require_held_out
+from agnn.networks import Count, Method, Outcome, Task, require_features
 
 _BYTES_AT_ONCE = 2**32  # of GPU memory, for the logits of replicas that are trained together
 
@@ -58,7 +58,7 @@ class Variant(Method):
         require_features(task.data, self.name)
         together: dict[int, list[int]] = {}
         # The step is chosen while a replica is trained: the others' folds have no scores yet.
-        require_held_out(replace(task, passes=()), "to choose the step on")
+        replace(task, passes=()).require_held_out("to choose the step on")
         for r, split in enumerate(task.splits):
             together.setdefault(id(split), []).append(r)
         scores: dict[int, Tensor] = {}

@@ -17,8 +17,7 @@ from pydantic import (
     create_model,
 )
 
-from agnn.data import Preprocessing
-from agnn.data.preprocessing import FARTHEST, Block, Category, Counts, Numbers, Words
+from agnn.data.preprocessing import FARTHEST, Block, Category, Counts, Numbers, Preprocessing, Words
 
 MOST_IDS: Final = 10_000
 MOST_NEW_NODES: Final = 1_000

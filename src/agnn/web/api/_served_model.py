@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
-from agnn.data import Preprocessing, ReadKeywords
+from agnn.data import ReadKeywords
+from agnn.data.preprocessing import Preprocessing
 from agnn.decisions import AskedNodes, Rules, Wanted
 from agnn.errors import AgnnError, InputError, UnavailableError
 from agnn.explanation import explain

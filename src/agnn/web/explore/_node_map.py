@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 
 from agnn.files import writing_file
-from agnn.graph import hop_rings
 from agnn.runs import Run
 
 FILE: Final = "map.npz"
@@ -101,7 +100,7 @@ def training_distance(run: Run, most: int) -> NDArray[np.uint8]:
     distance = np.full(run.data.nodes, most + 1, dtype=np.uint8)
     train = np.asarray(run.split.train)
     if train.size:
-        for hops, ring in enumerate(hop_rings(run.graph, torch.tensor(train), most)):
+        for hops, ring in enumerate(run.graph.hop_rings(torch.tensor(train), most)):
             distance[ring.numpy()] = hops
     return distance
 
