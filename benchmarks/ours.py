@@ -42,7 +42,7 @@ def training_run(method: NetworkMethod, data: NodeData, replicas: int = 1) -> Tr
     """A training run on the fixed split, before its first step."""
     seeds = range(replicas)
     graph = Graph.from_edges(data.edges, data.nodes)
-    features = SparseFeatures.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.scaled_features("sum"))
     model = method.build(features.width, data.classes, seeds, "auto")
     splits = [data.split("fixed")] * replicas
     problem = Problem(features, graph, data.labels, splits, seeds)

@@ -49,7 +49,7 @@ class DenseInput(nn.Module):
 
     def __init__(self, data: NodeData, width: int = 16) -> None:
         super().__init__()
-        self.x = torch.from_numpy(data.normalised_features().toarray())
+        self.x = torch.from_numpy(data.scaled_features("sum").toarray())
         self.linear = nn.Linear(data.feature_count, width)
 
     def forward(self) -> Tensor:

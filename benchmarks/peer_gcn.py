@@ -23,7 +23,7 @@ class GCN(nn.Module):
 
     def __init__(self, data: NodeData, width: int = 16) -> None:
         super().__init__()
-        self.x = torch.from_numpy(data.normalised_features().toarray())
+        self.x = torch.from_numpy(data.scaled_features("sum").toarray())
         self.first = GCNConv(data.feature_count, width, cached=True)
         self.second = GCNConv(width, data.classes, cached=True)
 

@@ -23,7 +23,7 @@ class GATExample(nn.Module):
 
     def __init__(self, data: NodeData, output_heads: int) -> None:
         super().__init__()
-        self.x = torch.from_numpy(data.normalised_features().toarray())
+        self.x = torch.from_numpy(data.scaled_features("sum").toarray())
         self.first = GATConv(data.feature_count, 8, heads=8, dropout=0.6)
         self.last = GATConv(64, data.classes, heads=output_heads, concat=False, dropout=0.6)
 
@@ -40,7 +40,7 @@ class GCNExample(nn.Module):
 
     def __init__(self, data: NodeData) -> None:
         super().__init__()
-        self.x = torch.from_numpy(data.normalised_features().toarray())
+        self.x = torch.from_numpy(data.scaled_features("sum").toarray())
         self.first = GCNConv(data.feature_count, 16, cached=True)
         self.last = GCNConv(16, data.classes, cached=True)
 

@@ -63,7 +63,7 @@ class SparseInput(nn.Module):
 
     def __init__(self, data: NodeData, form: str, width: int = 16) -> None:
         super().__init__()
-        x = data.normalised_features()
+        x = data.scaled_features("sum")
         self.values = torch.from_numpy(np.array(x.data))
         rows = torch.from_numpy(np.array(x.indptr, dtype=np.int64))
         columns = torch.from_numpy(np.array(x.indices, dtype=np.int64))

@@ -8,7 +8,7 @@ run = evaluate(preset_method("agnn", "fixed", "cora").with_fields(epochs=200), c
 model = run.model
 
 graph = Graph.from_edges(cora.edges, cora.nodes)
-features = SparseFeatures.from_scipy(cora.normalised_features())
+features = SparseFeatures.from_scipy(cora.scaled_features("sum"))
 attentions = model.attentions(View.whole(features, graph, model.hops))
 
 paper = cora.node_ids.index("1110563")

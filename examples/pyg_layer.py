@@ -25,7 +25,7 @@ class Net(nn.Module):
 
 torch.manual_seed(0)
 cora = load_dataset("cora")
-x = torch.tensor(cora.normalised_features().toarray(), dtype=torch.float32)
+x = torch.tensor(cora.scaled_features("sum").toarray(), dtype=torch.float32)
 once = torch.tensor(cora.edges)
 edge_index = torch.cat([once, once.flip(0)], dim=1)  # both directions, as PyG has them
 labels, split = torch.tensor(cora.labels), cora.split("fixed")

@@ -48,7 +48,7 @@ def cora_graph(cora: NodeData) -> Graph:
 
 @pytest.fixture(scope="session")
 def cora_features(cora: NodeData) -> SparseFeatures:
-    return SparseFeatures.from_scipy(cora.normalised_features())
+    return SparseFeatures.from_scipy(cora.scaled_features("sum"))
 
 
 def toy_data(seed: int = 0, nodes: int = 120, drawn: int = 3) -> NodeData:

@@ -30,7 +30,7 @@ def our_run(data: NodeData, replicas: int) -> TrainingRun:
     assert isinstance(method, NetworkMethod)  # noqa: S101 (AGNN is one)
     seeds = tuple(range(replicas))
     graph = Graph.from_edges(data.edges, data.nodes).to(DEVICE)
-    features = SparseFeatures.from_scipy(data.normalised_features()).to(DEVICE)
+    features = SparseFeatures.from_scipy(data.scaled_features("sum")).to(DEVICE)
     model = method.build(features.width, data.classes, seeds, "auto").to(DEVICE)
     splits = (data.split("fixed"),) * replicas
     problem = Problem(features, graph, data.labels, splits, seeds)

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 AUTO: Final = "auto"  # in place of a method: the one that validation nodes choose
 
@@ -26,16 +26,22 @@ class Option:
     """How a field is offered on the command line."""
 
     help: str
-    panel: str
+    panel: str | None
     _: KW_ONLY
     kind: Any = None  # type of the value there; None: the field's
     flag: str | None = None  # None: the field's name
+    alias: str | None = None  # another flag for the same
     shown_default: str | None = None  # in words, where the default is None
     default: Any = None  # on the command line, where it is not the field's
     is_common: bool = False  # shown by --help; the others by --help-all
 
+    def flag_of(self, name: str) -> str:
+        """Return the option that sets the field of this name."""
+        return self.flag or f"--{name.replace('_', '-')}"
+
 
 RESULTS: Final = "Results and files"  # a panel
+TABLES: Final = "Your own tables"  # likewise
 _method = partial(Option, panel="Method", is_common=True)
 _choosing = partial(Option, panel="Choosing settings")
 _computing = partial(Option, panel="Computing")
@@ -265,12 +271,17 @@ class DecisionOptions:
     ] = None
 
 
-def flag_of(name: str) -> str:
+def option_of(name: str, declared: type = TrainingOptions) -> Option | None:
+    """Return how a field is offered on the command line; None where it is not."""
+    hint = get_type_hints(declared, include_extras=True).get(name)
+    about = getattr(hint, "__metadata__", (None,))[0]
+    return about if isinstance(about, Option) else None
+
+
+def flag_of(name: str, declared: type = TrainingOptions) -> str:
     """Return the option of the command line that sets a field, or a hyper-parameter.
 
     >>> flag_of("time_limit"), flag_of("weight_decay")
     ('--time', '--weight-decay')
     """
-    hint = get_type_hints(TrainingOptions, include_extras=True).get(name)
-    about = None if hint is None else get_args(hint)[1]
-    return (about and about.flag) or f"--{name.replace('_', '-')}"
+    return (option_of(name, declared) or Option("", None)).flag_of(name)

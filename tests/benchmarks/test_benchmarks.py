@@ -109,7 +109,7 @@ def test_loops_given_and_loops_added_by_the_peer_are_the_same(graph):
 @pytest.mark.parametrize("form", ["dense", *FORMATS])
 def test_ours_and_the_peers_model_give_the_same_log_probabilities(form):
     data, method = load_dataset("cora"), ours.preset("cora")
-    x = SparseFeatures.from_scipy(data.normalised_features())
+    x = SparseFeatures.from_scipy(data.scaled_features("sum"))
     mine = method.build(data.feature_count, data.classes, [0], "auto")
     W = mine.first.weight.data[0]
     if form == "dense":

@@ -23,7 +23,7 @@ def test_the_loss_is_torchs_weighted_mean_and_accuracy_stays_a_plain_share(toy):
     sets = [np.array([7, 3, 50, 60, 61]), np.array([3, 9])]
     weights = np.array([[0.5, 1.0, 4.0], [2.0, 3.0, 1.0]])
     graph = Graph.from_edges(toy.edges, toy.nodes)
-    features = SparseFeatures.from_scipy(toy.normalised_features())
+    features = SparseFeatures.from_scipy(toy.scaled_features("sum"))
     targets = Targets.build(features, graph, toy.labels, sets, 2, weights)
     every = torch.randn(2, toy.nodes, 3, generator=torch.Generator().manual_seed(0))
     picked = targets.pick(every[:, targets.view.field.targets])

@@ -17,7 +17,7 @@ from agnn.cli._app import COMMANDS, program
 from agnn.cli._failures import one_line
 from agnn.cli._options import HYPER_PARAMETERS
 from agnn.data import ReadOptions
-from agnn.options import TrainingOptions
+from agnn.options import TABLES, Option, TrainingOptions
 
 
 def test_version_is_the_package_s(agnn: Any) -> None:
@@ -66,7 +66,7 @@ def test_a_new_option_of_the_readers_is_one_of_train_and_inspect(
 ) -> None:
     @dataclass(frozen=True)
     class Wider(ReadOptions):
-        first_row: Annotated[str | None, "Where the table starts."] = None
+        first_row: Annotated[str | None, Option("Where the table starts.", TABLES)] = None
 
     monkeypatch.setattr("agnn.data.ReadOptions", Wider)
     monkeypatch.setenv("COLUMNS", "200")

@@ -131,7 +131,7 @@ def test_normalised_features_are_rows_over_their_sums_and_zero_rows_stay(tiny: N
     dense = tiny.features.toarray()
     total = dense.sum(axis=1, keepdims=True)
     expected = np.divide(dense, total, out=np.zeros_like(dense), where=total != 0)
-    normal = tiny.normalised_features()
+    normal = tiny.scaled_features("sum")
     assert normal.dtype == np.float32
     np.testing.assert_array_equal(normal.toarray(), expected)
     assert tiny.features.toarray().tolist() == dense.tolist()
@@ -139,11 +139,11 @@ def test_normalised_features_are_rows_over_their_sums_and_zero_rows_stay(tiny: N
 
 def test_features_with_negative_numbers_are_not_normalised(tiny: NodeData) -> None:
     signed = replace(tiny, features=-tiny.features)
-    assert signed.normalised_features() is signed.features
+    assert signed.scaled_features("sum") is signed.features
 
 
 def test_nothing_inside_can_be_written_to(tiny: NodeData) -> None:
-    x, normal = tiny.features, tiny.normalised_features()
+    x, normal = tiny.features, tiny.scaled_features("sum")
     arrays = [x.data, x.indices, x.indptr, tiny.labels, tiny.edges, tiny.labelled, normal.data]
     for array in [*arrays, *tiny.split("fixed").parts.values()]:
         with pytest.raises(ValueError, match="read-only"):

@@ -55,7 +55,7 @@ def test_words_are_scikit_learn_s() -> None:
     data = from_pandas(nodes, pd.DataFrame({"a": [0, 1], "b": [1, 2]}), text="say")
     expected = TfidfVectorizer(sublinear_tf=True).fit_transform(texts).toarray()
     np.testing.assert_allclose(data.features.toarray(), expected, rtol=1e-6)
-    assert data.normalised_features().toarray().sum(axis=1) == pytest.approx([1, 1, 1, 0])
+    assert data.scaled_features("sum").toarray().sum(axis=1) == pytest.approx([1, 1, 1, 0])
 
 
 def test_a_missing_column_is_named(people: NodeData) -> None:

@@ -28,7 +28,7 @@ ROWS = [[3, 4, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 2, 2, 0]]
 def test_sum_is_rows_that_sum_to_one_and_zero_rows_stay():
     found = data(ROWS).scaled_features("sum")
     assert dense(found).sum(1).tolist() == pytest.approx([1, 0, 1, 1])
-    assert np.array_equal(dense(found), dense(data(ROWS).normalised_features()))
+    assert np.array_equal(dense(found), dense(data(ROWS).scaled_features("sum")))
 
 
 def test_sums_of_negative_features_mean_nothing_so_they_stay():

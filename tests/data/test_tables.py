@@ -85,7 +85,7 @@ def test_features_are_standardised_numbers_a_gap_mark_one_hot_values_and_words(
     assert (x["motto: paint"] > 0).tolist() == [i % 2 == 0 for i in range(PEOPLE)]
     words = np.array([x[name] for name in names if name.startswith("motto")])
     np.testing.assert_allclose((words**2).sum(axis=0), 1, rtol=1e-6)
-    assert people.normalised_features() is people.features
+    assert people.scaled_features("sum") is people.features
 
 
 @pytest.mark.parametrize("end", [".tsv", ".parquet", ".csv with semicolons", "frames"])

@@ -201,7 +201,7 @@ def test_new_nodes_get_what_the_model_says_on_the_larger_graph(
     model = NodeClassifier.load(kept)
     data = with_new_nodes(model.run_.data, pd.DataFrame(new), links)
     graph = Graph.from_edges(data.edges, data.nodes)
-    scores = probabilities(model.run_.model, features_of(data.normalised_features()), graph)
+    scores = probabilities(model.run_.model, features_of(data.scaled_features("sum")), graph)
     mean = scores.double().mean(0).log() / model.calibration_.temperature
     assert model.predict_proba(data) == pytest.approx(mean.softmax(-1).numpy(), rel=1e-5)
     assert model.predict(data).shape == (people.nodes + 2,)

@@ -6,7 +6,7 @@ import pytest
 
 import agnn
 from agnn.errors import InputError
-from agnn.executors import LaunchedRank, launched_rank, package_versions
+from agnn.executors import LaunchedRank, package_versions
 
 TORCHRUN = {
     "TORCHELASTIC_RUN_ID": "none",
@@ -29,17 +29,17 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_a_process_of_torchrun_knows_its_place(environment: pytest.MonkeyPatch) -> None:
-    assert launched_rank() is None
+    assert LaunchedRank.current() is None
     for name, value in TORCHRUN.items():
         environment.setenv(name, value)
     expected = LaunchedRank(5, 8, 1, 4, "10.0.0.1", 29400, has_lasting_store=True)
-    assert launched_rank() == expected
+    assert LaunchedRank.current() == expected
 
 
 def test_rank_and_size_alone_are_a_machine_of_one_rank(environment: pytest.MonkeyPatch) -> None:
     environment.setenv("RANK", "0")
     environment.setenv("WORLD_SIZE", "1")
-    assert launched_rank() is None, "only torchrun changes what a command does"
+    assert LaunchedRank.current() is None, "only torchrun changes what a command does"
     assert LaunchedRank.from_environment() == LaunchedRank(0, 1)
 
 

@@ -34,7 +34,7 @@ def dense_gates(trained: Run, node: int, r: int) -> tuple[NDArray, NDArray]:
     model = trained.network
     layers = layer_weights(model, trained.whole_view())
     P = [as_matrix(trained.graph, each)[r].double().numpy() for each in layers]
-    Z = trained.data.normalised_features().toarray().astype(float) @ dense(model.first.weight, r)
+    Z = trained.data.scaled_features("sum").toarray().astype(float) @ dense(model.first.weight, r)
     if isinstance(model, AGNNModel):
         Z = Z + dense(model.first.bias, r)
         return np.linalg.multi_dot(P[::-1])[node][:, None] * (Z > 0), Z
@@ -64,7 +64,7 @@ def test_the_parts_sum_to_the_models_logits(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["random", "lopsided", "zero row", "one node"])
 def test_each_node_and_feature_adds_what_the_dense_formula_says(kind: str, name: str) -> None:
     trained, node = zoo_model(kind, name), ZOO[name].nodes - 1
-    model, X = trained.network, trained.data.normalised_features().toarray().astype(float)
+    model, X = trained.network, trained.data.scaled_features("sum").toarray().astype(float)
     at_nodes, at_features, own = 0.0, 0.0, 0.0
     for r in range(2):
         G, Z = dense_gates(trained, node, r)
@@ -84,7 +84,7 @@ def test_sparse_features_are_taken_apart_as_dense_ones(kind: str) -> None:
     """The zoo's features are dense; the same numbers among many empty columns are sparse."""
     data = zoo_data("random")
     wide = np.zeros((200, 90))
-    wide[:, :9] = data.normalised_features().toarray()
+    wide[:, :9] = data.scaled_features("sum").toarray()
     model, wider = random_model(kind), random_model(kind)
     weight = torch.zeros(2, 90, 5)
     weight[:, :9] = model.first.weight.detach()
@@ -127,7 +127,7 @@ def test_gat_adds_head_by_head_what_the_dense_formula_says(name: str) -> None:
     """Attention held; ELU counts as ELU(z) / z at every unit of every middle node."""
     trained, node = zoo_model("gat", name), ZOO[name].nodes - 1
     model, n = trained.network, trained.data.nodes
-    X = trained.data.normalised_features().toarray().astype(float)
+    X = trained.data.scaled_features("sum").toarray().astype(float)
     by_layer = model.attentions(trained.whole_view())
     at_nodes, constant = np.zeros((3, n)), np.zeros(3)
     for r in range(2):
@@ -157,7 +157,7 @@ def test_a_mean_over_hops_is_a_part_of_what_each_node_adds() -> None:
     """The sum over nodes is the output layer's view of the mean of all states."""
     trained, node = zoo_model("agnn_plus", "random"), 17
     found, _ = taken_apart(trained, node)
-    model, X = trained.network, trained.data.normalised_features().toarray().astype(float)
+    model, X = trained.network, trained.data.scaled_features("sum").toarray().astype(float)
     expected = np.zeros(3)
     for r in range(2):
         H = np.maximum(X @ dense(model.first.weight, r) + dense(model.first.bias, r), 0)

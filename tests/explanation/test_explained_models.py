@@ -72,7 +72,7 @@ def test_sgc_is_explained_by_an_equal_model_that_propagates(sgc: Run) -> None:
 def test_the_contributions_of_sgc_are_the_linear_formula(sgc: Run) -> None:
     found = explain(sgc, 60, limit=sgc.data.nodes)
     assert "SGC learns no attention" in found.notes[0]
-    X = sgc.data.normalised_features().toarray()
+    X = sgc.data.scaled_features("sum").toarray()
     P = Propagation.symmetric(sgc.graph, torch.float64).matrix().toarray()
     weight = sgc.network.first.weight.detach().double().mean(0).numpy()
     over = weight[:, found.answer] - weight[:, found.second]

@@ -111,7 +111,7 @@ def test_what_is_added_toward_the_answer_is_less_the_mean_of_all_classes(
 def _own_by_hand(opened: Run, answer: int) -> float:
     """What the node's own features add, without the first layer's bias."""
     model = opened.network
-    x = opened.data.normalised_features().toarray()[TARGET].astype(float)
+    x = opened.data.scaled_features("sum").toarray()[TARGET].astype(float)
     nodes, weights = path_attention(opened, TARGET)
     total = 0.0
     for r in range(2):

@@ -104,7 +104,7 @@ def test_a_model_s_relevance_has_a_table_a_layer_made_from_its_attention(toy: No
     model = AGNN(30, 3, (0, 1), betas=(Beta(0.0, learned=False), Beta(3.0)), hidden=4)
     first, second = Relevance.of(run_of(model, toy)).by_class()
     graph = Graph.from_edges(toy.edges, toy.nodes)
-    features = SparseFeatures.from_scipy(toy.normalised_features())
+    features = SparseFeatures.from_scipy(toy.scaled_features("sum"))
     last = model.attentions(View.whole(features, graph, 2))[-1]
     assert first.abs().max() < 1e-6, "beta 0 attends evenly"
     torch.testing.assert_close(second, class_relevance(graph, last, toy.labels, 3))

@@ -137,7 +137,7 @@ def test_gln_answers_by_the_sum_of_its_features_under_the_paths() -> None:
     trained = zoo_model("gln", "random")
     model = trained.network
     assert isinstance(model, GCNModel)
-    X = torch.from_numpy(trained.data.normalised_features().toarray()).double()
+    X = torch.from_numpy(trained.data.scaled_features("sum").toarray()).double()
     with torch.no_grad():
         W = model.first.weight.double() @ model.last.weight.double()
         logits = model(trained.whole_view()).double()

@@ -94,7 +94,7 @@ def test_sgcs_features_are_propagated_and_dcnns_stand_side_by_side(steps, toy):
 
     graph = Graph.from_edges(toy.edges, toy.nodes)
     P = Propagation.symmetric(graph, torch.float64).matrix().toarray()
-    X, raw = toy.normalised_features().toarray(), toy.features.toarray()
+    X, raw = toy.scaled_features("sum").toarray(), toy.features.toarray()
     for _ in range(steps):
         X = P @ X
     assert abs(SGC(steps=steps).features(toy).toarray() - X).max() < 1e-6

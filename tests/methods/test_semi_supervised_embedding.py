@@ -16,7 +16,7 @@ from properties import assert_close
 
 
 def parts(data):
-    return SparseFeatures.from_scipy(data.normalised_features()), Graph.from_edges(
+    return SparseFeatures.from_scipy(data.scaled_features("sum")), Graph.from_edges(
         data.edges, data.nodes
     )
 

@@ -53,7 +53,7 @@ def test_gradients_of_short_states_are_those_of_the_definition(backend):
 
 
 def test_agnn_rounds_the_states_of_every_layer_and_nothing_else(toy):
-    graph, x = Graph.of(toy), toy.normalised_features()
+    graph, x = Graph.of(toy), toy.scaled_features("sum")
     model = AGNN(30, 3, (0,), hidden=16, precision="bf16")
     found = model(View.whole(features_of(x), graph, 2))
     assert found.dtype == torch.float32

@@ -11,7 +11,7 @@ from properties import CPU_BACKENDS, assert_close, assert_same_bits
 
 
 def parts(toy):
-    return SparseFeatures.from_scipy(toy.normalised_features()), Graph.from_edges(toy.edges, 120)
+    return SparseFeatures.from_scipy(toy.scaled_features("sum")), Graph.from_edges(toy.edges, 120)
 
 
 @pytest.mark.parametrize("has_bias", [True, False])
@@ -22,7 +22,7 @@ def test_the_logits_are_two_layers_with_a_relu_between(toy, backend, has_bias):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.uniform_(-1, 1, generator=torch.Generator().manual_seed(parameter.numel()))
-    x = torch.tensor(toy.normalised_features().toarray())
+    x = torch.tensor(toy.scaled_features("sum").toarray())
     first, last = (
         (layer.weight, layer.bias[:, None] if has_bias else 0.0)
         for layer in (model.first, model.last)

@@ -97,7 +97,7 @@ def test_one_file_serves_graphs_of_every_size(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_on_cora_too(name, cora: NodeData, cora_graph):
     model = trained(name, cora.feature_count, cora.classes)
-    x = cora.normalised_features()
+    x = cora.scaled_features("sum")
     expected = probabilities(model, features_of(x), cora_graph).numpy()
     dense = x.toarray().astype(np.float32)
     program = session(model, cora.classes)
@@ -116,7 +116,7 @@ def test_a_thousand_calls_with_several_threads_agree():
 @pytest.mark.parametrize("name", ["agnn", "gcn"])
 def test_calls_on_cora_with_several_threads_agree(name, cora: NodeData, cora_graph):
     model = trained(name, cora.feature_count, cora.classes)
-    x = cora.normalised_features().toarray().astype(np.float32)
+    x = cora.scaled_features("sum").toarray().astype(np.float32)
     assert_calls_agree(model, x, cora_graph, calls=20)
 
 

@@ -30,7 +30,7 @@ from agnn.graph import SparseFeatures, Graph
 from agnn.training import probabilities
 run, cora = load_run(Path(sys.argv[1])), load_dataset("cora")
 graph = Graph.from_edges(cora.edges, cora.nodes)
-features = SparseFeatures.from_scipy(cora.normalised_features())
+features = SparseFeatures.from_scipy(cora.scaled_features("sum"))
 np.save(sys.argv[2], probabilities(run.model, features, graph).numpy())
 """
 

@@ -58,7 +58,7 @@ class Problem:
 
 
 def problem(data: NodeData) -> Problem:
-    features = SparseFeatures.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.scaled_features("sum"))
     return Problem(data, Graph.from_edges(data.edges, data.nodes), features)
 
 

@@ -99,7 +99,7 @@ def test_a_weight_decay_beyond_reason_is_divergence(decay, toy_problem):
 def test_infinite_weights_behind_a_finite_loss_are_found_in_the_end(toy_problem):
     """The weights of a feature that no node has: no loss depends on them."""
     data = toy_problem.data
-    wider = SparseFeatures.from_scipy(hstack([data.normalised_features(), csr_array((120, 1))]))
+    wider = SparseFeatures.from_scipy(hstack([data.scaled_features("sum"), csr_array((120, 1))]))
     model = GCN(wider.width, data.classes, (0, 1))
     with torch.no_grad():
         model.first.weight[0, -1, 0] = torch.inf

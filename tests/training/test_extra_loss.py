@@ -14,7 +14,7 @@ DECAY = 0.02
 
 def trained(toy, recipe, seeds=(0, 1), extra=None):
     """The first layer's weights after some steps, and the training losses."""
-    features = SparseFeatures.from_scipy(toy.normalised_features())
+    features = SparseFeatures.from_scipy(toy.scaled_features("sum"))
     graph = Graph.from_edges(toy.edges, toy.nodes)
     model = MLP(features.width, 3, seeds)
     extra_loss = None if extra is None else lambda dropout: extra(model, dropout)

@@ -27,7 +27,7 @@ SMALL = {"agnn_plus": {"strength": 0.0, "layers": 3}, "gcnii": {"layers": 4, "hi
 
 def problem_of(data, seeds=(0,), weights=None) -> Problem:
     graph = Graph.from_edges(data.edges, data.nodes, weights)
-    features = features_of(data.normalised_features(), torch.float64)
+    features = features_of(data.scaled_features("sum"), torch.float64)
     return Problem(features, graph, data.labels, [data.split("fixed")] * len(seeds), seeds)
 
 
@@ -63,7 +63,7 @@ def test_convolutions_on_a_sample_are_those_of_dense_matrices(toy, kind, fanout,
     problem = problem_of(toy)
     view = sampled(problem, fanout)
     model = kind(problem.features.width, 3, (0, 1), backend=backend).double()
-    x = torch.from_numpy(toy.normalised_features().toarray()).double()[view.field.nodes]
+    x = torch.from_numpy(toy.scaled_features("sum").toarray()).double()[view.field.nodes]
     matrices = []
     for times, degrees in dense_blocks(view):
         scale = (degrees + 1).rsqrt()
@@ -82,7 +82,7 @@ def test_attention_on_a_sample_is_that_of_dense_matrices(toy, fanout, is_weighte
     problem = problem_of(toy, weights=weights)
     view = sampled(problem, fanout)
     model = AGNN(problem.features.width, 3, (0,), backend=backend).double()
-    x = torch.from_numpy(toy.normalised_features().toarray()).double()[view.field.nodes]
+    x = torch.from_numpy(toy.scaled_features("sum").toarray()).double()[view.field.nodes]
     h = (x @ model.first.weight[0] + model.first.bias[0]).relu()
     for (times, _), layer in zip(dense_blocks(view), model.layers, strict=True):
         rows, own = len(times), torch.eye(*times.shape, dtype=torch.float64)

@@ -24,7 +24,7 @@ SETS = {
 
 def build(data, sets):
     graph = Graph.from_edges(data.edges, data.nodes)
-    features = SparseFeatures.from_scipy(data.normalised_features())
+    features = SparseFeatures.from_scipy(data.scaled_features("sum"))
     return Targets.build(features, graph, data.labels, [np.array(each) for each in sets], 2)
 
 

@@ -22,8 +22,9 @@ from typing import (
 import typer
 
 from agnn.cli._config import file_of
-from agnn.cli._options import HYPER_PARAMETERS, TABLES
+from agnn.cli._options import HYPER_PARAMETERS
 from agnn.errors import InputError, unknown_name
+from agnn.options import TABLES, flag_of
 
 if TYPE_CHECKING:
     from agnn.choosing import ClassWeight
@@ -77,8 +78,8 @@ def data_source(
     for field, value in tables.items():
         if value is not None:
             raise InputError(
-                f"{flag_of(field)} is for tables and graph files; '{dataset}' is a folder of "
-                f"parts, which `agnn partition` made with such options."
+                f"{reader_flag(field)} is for tables and graph files; '{dataset}' is a folder "
+                f"of parts, which `agnn partition` made with such options."
             )
     return dataset
 
@@ -105,16 +106,16 @@ def find_data(
     if end in TABLE_FILES:
         raise InputError(f"'{dataset}' is a table; give --nodes TABLE and --edges TABLE.")
     if options:
-        flag = flag_of(next(iter(options)))
+        flag = reader_flag(next(iter(options)))
         raise InputError(f"{flag} goes with --nodes and --edges, or with a graph file.")
     return _load_bundled(dataset, name)
 
 
-def flag_of(field: str) -> str:
-    """The option that sets a field."""
+def reader_flag(field: str) -> str:
+    """The option that sets a field of the readers' options."""
     from agnn.data import ReadOptions
 
-    return ReadOptions.flags(field)[0]
+    return flag_of(field, ReadOptions)
 
 
 def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:

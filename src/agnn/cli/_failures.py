@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from agnn.errors import AgnnError, StoppedError
-from agnn.executors import launched_rank
+from agnn.executors import LaunchedRank
 
 if TYPE_CHECKING:
     from agnn.training import Checkpoints
@@ -142,7 +142,7 @@ def with_rank(message: str, error: Any) -> str | None:
 
     When a rank dies, all others lose it; one of them says so.
     """
-    launched = launched_rank()
+    launched = LaunchedRank.current()
     if launched is None:
         return message
     if hasattr(error, "is_reporter"):  # an error that all ranks have

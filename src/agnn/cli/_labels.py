@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Union
 
 import typer
 
-from agnn.cli._arguments import Edges, Nodes, find_data, flag_of, given_options
+from agnn.cli._arguments import Edges, Nodes, find_data, given_options, reader_flag
 from agnn.cli._console import rich_table, screen, training_progress, write_json
 from agnn.cli._failures import interruptible
 from agnn.cli._options import (
@@ -67,7 +67,7 @@ def suggest(
     else:
         for name, value in ({"nodes": nodes, "edges": edges} | given_options(read)).items():
             if value is not None:
-                raise InputError(f"{flag_of(name)} goes without a run, which has its own data.")
+                raise InputError(f"{reader_flag(name)} goes without a run, which has its own data.")
         suggestions = decisions.suggest(load_run(folder, trust_unchecked=allow_unchecked), count)
     _write(suggestions, folder, {"out": out}, is_json=json)
     if not json:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields
-from functools import wraps
+from dataclasses import fields, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args, get_type_hints
 
@@ -20,67 +20,57 @@ import typer
 from typer.models import OptionInfo
 
 from agnn.errors import InputError
-from agnn.options import RESULTS, DecisionOptions, Option, TrainingOptions, flag_of
-
-TABLES: Final = "Your own tables"
-# Of the readers' options, those that --help shows in a command with many.
-_COMMON_READING: Final = frozenset(
-    {
-        "label",
-        "node_id",
-        "source",
-        "target",
-        "text",
-        "category",
-        "ignore",
-        "split_column",
-        "split_time",
-        "edge_weight",
-    }
+from agnn.options import (
+    RESULTS,
+    DecisionOptions,
+    Option,
+    TrainingOptions,
+    option_of,
 )
+
 _RARE: Final = ("save_config", "config_schema")  # of a command's own, not shown by --help
-_PRESET: Final = "the method's"
-# Hyper-parameters of many methods: type, help, default in words, whether --help shows it.
-HYPER_PARAMETERS: Final[Mapping[str, tuple[type, str, str, bool]]] = {
-    "epochs": (int, "At most this many epochs.", _PRESET, True),
-    "layers": (int, "Propagation layers.", _PRESET, True),
-    "hidden": (int, "Width of the hidden states.", _PRESET, True),
-    "learning_rate": (float, "Learning rate of Adam.", _PRESET, True),
-    "weight_decay": (float, "Weight of the L2 penalty.", _PRESET, False),
-    "dropout": (float, "Share of inputs and states to drop, from 0 to below 1.", _PRESET, False),
-    "scaling": (
-        str,
-        "Scaling of the features: sum (rows that sum to 1), length (rows of length 1), standard "
-        "(columns of mean 0 and variance 1) or none.",
-        "sum on the paper's datasets, else what suits the features",
-        False,
+# Hyper-parameters of many methods.
+_hyper = partial(Option, panel="Method", shown_default="the method's")
+HYPER_PARAMETERS: Final[Mapping[str, Option]] = {
+    "epochs": _hyper("At most this many epochs.", kind=int | None, is_common=True),
+    "layers": _hyper("Propagation layers.", kind=int | None, is_common=True),
+    "hidden": _hyper("Width of the hidden states.", kind=int | None, is_common=True),
+    "learning_rate": _hyper("Learning rate of Adam.", kind=float | None, is_common=True),
+    "weight_decay": _hyper("Weight of the L2 penalty.", kind=float | None),
+    "dropout": _hyper("Share of inputs and states to drop, from 0 to below 1.", kind=float | None),
+    "scaling": _hyper(
+        "Scaling of the features: sum (rows that sum to 1), length (rows of length 1), "
+        "standard (columns of mean 0 and variance 1) or none.",
+        kind=str | None,
+        shown_default="sum on the paper's datasets, else what suits the features",
     ),
-    "stop_after": (
-        int,
+    "stop_after": _hyper(
         "Stop a replica after this many epochs without progress at the watched nodes.",
-        _PRESET,
-        False,
+        kind=int | None,
     ),
-    "evaluate_every": (
-        int,
+    "evaluate_every": _hyper(
         "Epochs from one evaluation at the watched nodes to the next.",
-        "1",
-        False,
+        kind=int | None,
+        shown_default="1",
     ),
-    "stop_on": (str, "What counts as progress: loss or score.", "loss", False),
-    "batch": (int, "Training nodes per step, with --fanout.", "all, or the method's own", False),
-    "fanout": (
-        str,
-        "Neighbours to sample per hop, from the batch outwards, such as 15,10; one number is for "
-        "every hop.",
-        "all neighbours",
-        False,
+    "stop_on": _hyper(
+        "What counts as progress: loss or score.", kind=str | None, shown_default="loss"
     ),
-    "precision": (
-        str,
+    "batch": _hyper(
+        "Training nodes per step, with --fanout.",
+        kind=int | None,
+        shown_default="all, or the method's own",
+    ),
+    "fanout": _hyper(
+        "Neighbours to sample per hop, from the batch outwards, such as 15,10; one number is "
+        "for every hop.",
+        kind=str | None,
+        shown_default="all neighbours",
+    ),
+    "precision": _hyper(
         "Type of the states between propagations: float32, or bf16 to halve them on a GPU.",
-        "float32",
-        False,
+        kind=str | None,
+        shown_default="float32",
     ),
 }
 
@@ -94,10 +84,15 @@ def with_options(
     """
     signature = inspect.signature(command)
     written = dict(signature.parameters)
-    read = _reading_parameters(reading) if written.pop("read", None) else {}
+    is_long = "options" in written  # then --help shows the common ones
+    read: dict[str, inspect.Parameter] = {}
+    if written.pop("read", None):
+        from agnn.data import ReadOptions
+
+        read = _parameters(ReadOptions, reading, is_long=is_long)
     decisions = _parameters(DecisionOptions) if written.pop("decisions", None) else {}
-    options = _parameters(TrainingOptions) if written.pop("options", None) else {}
-    if options:  # a command with so many options shows the common ones
+    options = _parameters(TrainingOptions, is_long=True) if written.pop("options", None) else {}
+    if is_long:
         written["help_all"] = _parameter(
             "help_all",
             bool,
@@ -107,10 +102,6 @@ def with_options(
             default=False,
         )
         written = {name: _in_last_panel(parameter) for name, parameter in written.items()}
-        read = {
-            name: parameter if name in _COMMON_READING else _without_help(parameter)
-            for name, parameter in read.items()
-        }
 
     @wraps(command)
     def call(**arguments: Any) -> None:
@@ -163,85 +154,52 @@ def _in_last_panel(parameter: inspect.Parameter) -> inspect.Parameter:
     return parameter.replace(annotation=Annotated[get_args(parameter.annotation)[0], option])
 
 
-def _without_help(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Return an option that --help leaves out."""
-    parameter.annotation.__metadata__[0].hidden = True
-    return parameter
-
-
-def _reading_parameters(names: Sequence[str] | None) -> dict[str, inspect.Parameter]:
-    """Return an option for each of these fields of ReadOptions: a switch, a text, or several."""
-    from agnn.data import ReadOptions
-
-    hints = get_type_hints(ReadOptions, include_extras=True)
-    parameters = {}
-    for name in (field.name for field in fields(ReadOptions)):
-        hint = hints[name]
-        if not hasattr(hint, "__metadata__") or (names is not None and name not in names):
-            continue
-        kind, help_text = get_args(hint)[:2]
-        default: bool | None = None
-        if kind is bool:
-            default = False
-        elif kind == Sequence[str]:
-            kind = list[str] | None
-            help_text = f"{help_text[:-1]}; may be repeated."
-        else:
-            kind = str | None
-        option = typer.Option(*ReadOptions.flags(name), help=help_text, rich_help_panel=TABLES)
-        parameters[name] = _parameter(name, kind, option, default=default)
-    return parameters
-
-
 def training_option(name: str) -> Any:
-    """Return the option for a field of TrainingOptions in a command with few options."""
-    return _option(name, _offered_field(TrainingOptions, name)[1])
+    """Return the option for a field of TrainingOptions, or a hyper-parameter of many methods.
+
+    For a command with few options, which have no panels.
+    """
+    about = option_of(name) or HYPER_PARAMETERS[name]
+    return _option(name, replace(about, panel=None))
 
 
-def _option(name: str, about: Option, panel: str | None = None, *, is_hidden: bool = False) -> Any:
+def _option(name: str, about: Option, *, is_hidden: bool = False) -> Any:
+    flags = (about.flag_of(name), *filter(None, [about.alias]))
     return typer.Option(
-        about.flag or flag_of(name),
+        *flags,
         help=about.help,
         show_default=about.shown_default or True,
-        rich_help_panel=panel,
+        rich_help_panel=about.panel,
         hidden=is_hidden,
     )
 
 
-def hyper_parameter_option(name: str, panel: str | None = None, *, is_hidden: bool = False) -> Any:
-    """Return the option for a hyper-parameter of many methods."""
-    _, help_text, shown_default, _ = HYPER_PARAMETERS[name]
-    return typer.Option(
-        flag_of(name),
-        help=help_text,
-        show_default=shown_default,
-        rich_help_panel=panel,
-        hidden=is_hidden,
-    )
+def _parameters(
+    declared: type, names: Sequence[str] | None = None, *, is_long: bool = False
+) -> dict[str, inspect.Parameter]:
+    """Return an option for each offered field; with those of a training the hyper-parameters.
 
-
-def _offered_field(declared: type, name: str) -> tuple[Any, Option]:
-    """Return the type of a field on the command line, and how it is offered there."""
-    kind, about = get_args(get_type_hints(declared, include_extras=True)[name])[:2]
-    return about.kind or kind, about
-
-
-def _parameters(declared: type) -> dict[str, inspect.Parameter]:
-    """Return an option for each field; with those of a training the common hyper-parameters."""
-    has_common = declared is TrainingOptions  # and others, which --help leaves out
+    `names` are the fields to offer; None: all. Of a long list --help shows the common ones.
+    """
     parameters = {}
+
+    def add(name: str, about: Option, kind: Any, default: Any) -> None:
+        option = _option(name, about, is_hidden=is_long and not about.is_common)
+        parameters[name] = _parameter(name, kind, option, default=default)
+
+    hints = get_type_hints(declared)
     for field in fields(declared):
-        kind, about = _offered_field(declared, field.name)
+        about = option_of(field.name, declared)
+        if about is None or (names is not None and field.name not in names):
+            continue
+        kind = about.kind or hints[field.name]
         # An option that may be repeated is None where it is not given.
         is_repeatable = kind == list[str] | None
         default = about.default if about.default is not None or is_repeatable else field.default
-        is_hidden = has_common and not about.is_common
-        option = _option(field.name, about, about.panel, is_hidden=is_hidden)
-        parameters[field.name] = _parameter(field.name, kind, option, default=default)
-        if field.name == "seed":  # the hyper-parameters follow
-            for name, (kind, *_, is_common) in HYPER_PARAMETERS.items():
-                option = hyper_parameter_option(name, about.panel, is_hidden=not is_common)
-                parameters[name] = _parameter(name, kind | None, option, default=None)
+        add(field.name, about, kind, default)
+        if declared is TrainingOptions and field.name == "seed":
+            for name, hyper_parameter in HYPER_PARAMETERS.items():
+                add(name, hyper_parameter, hyper_parameter.kind, None)
     return parameters
 
 
@@ -249,7 +207,7 @@ RunFolder = Annotated[Path, typer.Argument(help="A folder that `agnn train --out
 SplitName = Annotated[str | None, training_option("split")]
 Replicas = Annotated[int, training_option("replicas")]
 Seed = Annotated[int, training_option("seed")]
-Epochs = Annotated[int | None, hyper_parameter_option("epochs")]
+Epochs = Annotated[int | None, training_option("epochs")]
 Device = Annotated[str, training_option("device")]
 Backend = Annotated[str, training_option("backend")]
 Threads = Annotated[int | None, training_option("threads")]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agnn.cli._arguments import Edges, Nodes, both_tables, flag_of, given_options
+from agnn.cli._arguments import Edges, Nodes, both_tables, given_options, reader_flag
 from agnn.cli._console import rich_table, screen, write_json
 from agnn.cli._options import AllowUnchecked, Backend, Device, Json, RunFolder, Threads, use_threads
 from agnn.errors import InputError
@@ -138,7 +138,7 @@ def _check_tables(
     if nodes is not None or edges is not None:
         both_tables(nodes, edges)
     elif is_new_graph or options:
-        flag = "--new-graph" if is_new_graph else flag_of(next(iter(options)))
+        flag = "--new-graph" if is_new_graph else reader_flag(next(iter(options)))
         raise InputError(f"{flag} goes with --nodes and --edges.")
 
 

@@ -47,7 +47,7 @@ def train(
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
     from agnn.distributed import launched_meeting
-    from agnn.runs import is_first_rank
+    from agnn.executors import LaunchedRank
 
     del config, config_schema  # read before the other options
     use_threads(options["threads"])
@@ -55,7 +55,7 @@ def train(
         check_label(nodes, edges, read)
         source = data_source(dataset, nodes, edges, name, read)
         plan = training_of(context, source, options).plan()
-    quiet = quiet or not is_first_rank()
+    quiet = quiet or not LaunchedRank.is_first()
     if plan.checkpoints is not None:
         plan.checkpoints.on_warning = print_warning
     if save_config is not None:

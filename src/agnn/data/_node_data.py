@@ -31,9 +31,7 @@ from agnn.data._labels import (
 from agnn.data.scaling import (
     Scaling,
     SparseRows,
-    effective_scaling,
     frozen_csr,
-    rows_summing_to_one,
     scaled_features,
 )
 from agnn.errors import DataError, InputError, unknown_name
@@ -337,14 +335,6 @@ class NodeData:
         `fitted_on` is the data that a model was trained on, where this is other data.
         """
         return scaled_features(self, scaling, fitted_on)
-
-    def normalised_features(self) -> SparseRows:
-        """Return the features with rows that sum to 1, as in the paper; zero rows stay zero.
-
-        Features with negative numbers are returned as they are, since such sums mean nothing.
-        """
-        is_scaled = effective_scaling(self, "sum") == "sum"
-        return rows_summing_to_one(self.features) if is_scaled else self.features
 
     def split(self, name: str) -> Split:
         """Return the split that came with the data under this name."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, TypedDict
 
 from agnn.data.preprocessing import Preprocessing
 from agnn.errors import InputError, unknown_name
+from agnn.options import TABLES, Option, flag_of
 
-_FLAGS: Final[Mapping[str, tuple[str, ...]]] = {"node_id": ("--id", "--node-id")}
+_column = partial(Option, panel=TABLES)
+_common = partial(_column, is_common=True)
+_columns = partial(_column, kind=list[str] | None)
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -47,48 +51,79 @@ class ReadOptions:
     made from these fields.
     """
 
-    label: Annotated[str | None, "Column of the classes; without it no node has a label."] = None
+    label: Annotated[
+        str | None, _common("Column of the classes; without it no node has a label.")
+    ] = None
     node_id: Annotated[
-        str | None, "Column of the ids; else one called id, node or node_id; else the first."
+        str | None,
+        _common(
+            "Column of the ids; else one called id, node or node_id; else the first.",
+            flag="--id",
+            alias="--node-id",
+        ),
     ] = None
     source: Annotated[
-        str | None, "Column of one end of each edge; else the one called source; else the first."
+        str | None,
+        _common("Column of one end of each edge; else the one called source; else the first."),
     ] = None
     target: Annotated[
-        str | None, "Column of the other end; else the one called target; else the second."
+        str | None, _common("Column of the other end; else the one called target; else the second.")
     ] = None
-    text: Annotated[Sequence[str], "Column of text, used word by word (TF-IDF)."] = ()
+    text: Annotated[
+        Sequence[str],
+        _columns("Column of text, used word by word (TF-IDF); may be repeated.", is_common=True),
+    ] = ()
     category: Annotated[
-        Sequence[str], "Column whose values are categories, even if they look like numbers."
+        Sequence[str],
+        _columns(
+            "Column whose values are categories, even if they look like numbers; may be repeated.",
+            is_common=True,
+        ),
     ] = ()
     number: Annotated[
-        Sequence[str], "Column of numbers to keep as a feature even if it looks like an identifier."
+        Sequence[str],
+        _columns(
+            "Column of numbers to keep as a feature even if it looks like an identifier; may be "
+            "repeated."
+        ),
     ] = ()
-    ignore: Annotated[Sequence[str], "Column of the node table to leave out."] = ()
+    ignore: Annotated[
+        Sequence[str],
+        _columns("Column of the node table to leave out; may be repeated.", is_common=True),
+    ] = ()
     title: Annotated[
-        str | None, "Column of names to show people; never a feature unless --text names it too."
+        str | None,
+        _column("Column of names to show people; never a feature unless --text names it too."),
     ] = None
-    url: Annotated[str | None, "Column of web addresses to link to; never a feature."] = None
+    url: Annotated[str | None, _column("Column of web addresses to link to; never a feature.")] = (
+        None
+    )
     describe: Annotated[
-        str | None, "Column of descriptions to show people; a feature only if --text names it too."
+        str | None,
+        _column("Column of descriptions to show people; a feature only if --text names it too."),
     ] = None
-    split_column: Annotated[str | None, "Column that holds train, validation or test."] = None
+    split_column: Annotated[str | None, _common("Column that holds train, validation or test.")] = (
+        None
+    )
     split_time: Annotated[
-        str | None, "Column of times to split by: train on the past, test on the latest."
+        str | None, _common("Column of times to split by: train on the past, test on the latest.")
     ] = None
     split_group: Annotated[
-        str | None, "Column of groups to split by: no group is both trained and tested on."
+        str | None, _column("Column of groups to split by: no group is both trained and tested on.")
     ] = None
     database: Annotated[
         str | Path | None,
-        "SQLite or DuckDB file; nodes and edges are then queries: SELECT ... FROM ...",
+        _column(
+            "SQLite or DuckDB file; nodes and edges are then queries: SELECT ... FROM ...",
+            kind=str | None,
+        ),
     ] = None
-    drop_unknown: Annotated[bool, "Leave out edges with an id that no node has."] = False
+    drop_unknown: Annotated[bool, _column("Leave out edges with an id that no node has.")] = False
     edge_weight: Annotated[
-        str | None, "Column of the edge table that holds the weights, numbers above 0."
+        str | None, _common("Column of the edge table that holds the weights, numbers above 0.")
     ] = None
     ignore_weights: Annotated[
-        bool, "Ignore a column of edges that looks like weights; otherwise it is an error."
+        bool, _column("Ignore a column of edges that looks like weights; otherwise it is an error.")
     ] = False
     preprocessing: Preprocessing | None = None
     """A fitted preprocessing to apply, rather than to fit one to this table."""
@@ -121,11 +156,6 @@ class ReadOptions:
             if name in (self.label, *splits, *self.ignore):
                 raise InputError(f"column '{name}' has two roles; give it one.")
 
-    @staticmethod
-    def flags(field: str) -> tuple[str, ...]:
-        """Return the command-line flags that set a field; the usual one first."""
-        return _FLAGS.get(field, (f"--{field.replace('_', '-')}",))
-
     @property
     def shown_columns(self) -> dict[str, str]:
         """The columns that are shown to people, by what they hold."""
@@ -145,7 +175,7 @@ def option_for(field: str, column: str | None = None) -> str:
     "`ignore` (--ignore 'last note')"
     """
     value = "" if column is None else f" {shlex.quote(column)}"
-    return f"`{field}` ({ReadOptions.flags(field)[0]}{value})"
+    return f"`{field}` ({flag_of(field, ReadOptions)}{value})"
 
 
 def check_columns(place: str, columns: Sequence[str], wanted: Sequence[str | None]) -> None:

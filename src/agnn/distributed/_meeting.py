@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn, Self
 import torch.distributed as dist
 
 from agnn.errors import InputError, StoppedError, UnavailableError
-from agnn.executors import LaunchedRank, launched_rank
+from agnn.executors import LaunchedRank
 
 LOST: Final = 3  # exit code of a process that lost another rank
 _TIMEOUT: Final = 45.0  # seconds after which a rank that is silent counts as gone
@@ -381,7 +381,7 @@ def launched_meeting() -> Iterator[Meeting | None]:
     None where torchrun did not start this process. Blocks inside this one have the same meeting,
     until it is left at the end of a training.
     """
-    launched = launched_rank()
+    launched = LaunchedRank.current()
     if launched is None:
         yield None
         return

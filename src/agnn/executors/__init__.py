@@ -3,7 +3,7 @@
 `open_executor` turns "local:4" or "dask:tcp://host:8786" into workers, and `map_as_completed` calls
 a function on them and gives the results as they come. Workers only compute: files and stores are
 written by the process that asked. Any `concurrent.futures.Executor` fits the same place.
-`launched_rank` says which of the processes of torchrun this one is.
+`LaunchedRank.current` says which of the processes of torchrun this one is.
 
 >>> from collections import deque
 >>> from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,6 @@ from agnn.executors._executors import (
 )
 from agnn.executors._launched import (
     LaunchedRank as LaunchedRank,
-    launched_rank as launched_rank,
     package_versions as package_versions,
 )
 from agnn.executors._shared import Shared as Shared

@@ -25,6 +25,17 @@ class LaunchedRank:
     has_lasting_store: bool = False
 
     @classmethod
+    def current(cls) -> Self | None:
+        """Return this process's place among those of torchrun; None where it did not start it."""
+        return cls.from_environment() if "TORCHELASTIC_RUN_ID" in os.environ else None
+
+    @classmethod
+    def is_first(cls) -> bool:
+        """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
+        current = cls.current()
+        return current is None or current.rank == 0
+
+    @classmethod
     def from_environment(cls) -> Self:
         """Return what a launcher has put into the environment; raise if there was none."""
         environment = os.environ
@@ -57,8 +68,3 @@ def package_versions() -> dict[str, str]:
         except PackageNotFoundError:
             versions[package] = "none"
     return versions
-
-
-def launched_rank() -> LaunchedRank | None:
-    """Return this process's place among those of torchrun; None where that did not start it."""
-    return LaunchedRank.from_environment() if "TORCHELASTIC_RUN_ID" in os.environ else None

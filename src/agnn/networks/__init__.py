@@ -7,7 +7,7 @@ A network is a frozen dataclass whose fields are its hyper-parameters. `build` g
     >>> from agnn.graph import Graph, View, features_of
     >>> from agnn.networks import AGNN
     >>> cora = agnn.load_dataset("cora")
-    >>> features = features_of(cora.normalised_features())
+    >>> features = features_of(cora.scaled_features("sum"))
     >>> model = AGNN(layers=2, first_beta=0.0).build(features.width, cora.classes, seeds=(0, 1))
     >>> view = View.whole(features, Graph.of(cora), model.hops)
     >>> model(view).shape  # replicas, nodes, classes

@@ -30,7 +30,7 @@ from agnn.runs._label_file import (
     read_labels as read_labels,
 )
 from agnn.runs._loading import load_run as load_run, run_files as run_files
-from agnn.runs._plan import Plan as Plan, is_first_rank as is_first_rank
+from agnn.runs._plan import Plan as Plan
 from agnn.runs._predictions import (
     Predictions as Predictions,
     check_table_file as check_table_file,

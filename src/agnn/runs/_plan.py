@@ -30,7 +30,7 @@ from agnn.data import NodeData, Split, SplitSpec, fold_remarks, make_splits
 from agnn.data.store import preset_name
 from agnn.distributed import Division
 from agnn.errors import DataError, InputError
-from agnn.executors import launched_rank
+from agnn.executors import LaunchedRank
 from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task
@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from agnn.runs._training import Training
 
 _NESTED_SPLITS: Final = 3  # that the automatic choice is repeated on
-
-
-def is_first_rank() -> bool:
-    """Return whether this process reports and writes: the only one, or rank 0 of torchrun's."""
-    launched = launched_rank()
-    return launched is None or launched.rank == 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +84,7 @@ class Plan:
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task; a progress that is a callback hears of the scores as well."""
-        callbacks = tuple(self.training.callbacks) if is_first_rank() else ()
+        callbacks = tuple(self.training.callbacks) if LaunchedRank.is_first() else ()
         has_epochs = self.division is None or self.division.axis == "rows"
         if isinstance(progress, Callback) and has_epochs:
             callbacks += (progress,)

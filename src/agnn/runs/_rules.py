@@ -10,7 +10,7 @@ from agnn.choosing import Search
 from agnn.data import NodeData, Split
 from agnn.distributed import WIRES, is_parts_folder
 from agnn.errors import InputError
-from agnn.executors import launched_rank, parse_executor
+from agnn.executors import LaunchedRank, parse_executor
 from agnn.methods import Method
 from agnn.metrics import check_metric
 from agnn.options import flag_of
@@ -74,7 +74,7 @@ def _one_set_of_seeds(training: Training) -> None:
 
 
 def _divided_trainings(training: Training) -> None:
-    is_torchrun = launched_rank() is not None
+    is_torchrun = LaunchedRank.current() is not None
     if training.divide not in (None, "rows", "replicas"):
         raise InputError(f"{both_names('divide')} takes rows or replicas; got '{training.divide}'.")
     if training.wire not in WIRES:

@@ -21,7 +21,7 @@ from agnn.distributed import (
     launched_meeting,
 )
 from agnn.errors import InputError, unknown_name
-from agnn.executors import launched_rank
+from agnn.executors import LaunchedRank
 from agnn.files import check_new_folder, check_space
 from agnn.kernels import choose
 from agnn.methods import Majority, Method
@@ -30,7 +30,7 @@ from agnn.runs._devices import find_device
 from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
 from agnn.runs._parts import parts_data, parts_method
-from agnn.runs._plan import Plan, is_first_rank
+from agnn.runs._plan import Plan
 from agnn.runs._presets import default_name, prepare, replica_seeds, seeds_of_replicas
 from agnn.runs._rules import RULES, both_names, check_scorable
 from agnn.runs._run import Run
@@ -178,7 +178,7 @@ class Training(TrainingOptions):
     def _data_and_split(self, device: str) -> tuple[NodeData, str]:
         """Return the data, and the name of one of its splits or of a way to draw some."""
         data = self.read_data()
-        if self.parts is not None and launched_rank() is None:
+        if self.parts is not None and LaunchedRank.current() is None:
             PartsFolder(self.parts).check()  # a rank of torchrun opens its own parts only
         data.check_learnable()
         if isinstance(self.split, Split):
@@ -220,7 +220,7 @@ class Training(TrainingOptions):
         if any(value is not None for value in settings) or self.given_changes or self.tuned:
             return None
         split = self.split or SplitSpec.default(data)
-        if split != SplitSpec.CROSS_FIT or launched_rank() is not None:
+        if split != SplitSpec.CROSS_FIT or LaunchedRank.current() is not None:
             return None
         method = self._method(data, SplitSpec.CROSS_FIT).reduced(data, _FEW_REPLICAS, device)
         return _LARGE_LOOK if method.is_slow(data, _FEW_REPLICAS, device) else None
@@ -282,7 +282,7 @@ class Training(TrainingOptions):
         if meeting is not None and meeting.is_restart:
             is_resumed = file.exists()  # torchrun starts the same command again after a failure
         checkpoints = Checkpoints(file, every, resume=is_resumed)
-        if is_first_rank() and (division is None or division.axis == "rows"):
+        if LaunchedRank.is_first() and (division is None or division.axis == "rows"):
             checkpoints.check()
         return checkpoints
 

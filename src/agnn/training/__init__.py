@@ -8,7 +8,7 @@ own seed and may have its own split, learning rate, weight decay and dropout.
     >>> from agnn.networks import GCN
     >>> cora = agnn.load_dataset("cora")
     >>> graph = Graph.from_edges(cora.edges, cora.nodes)
-    >>> features = features_of(cora.normalised_features())
+    >>> features = features_of(cora.scaled_features("sum"))
     >>> seeds = (0, 1)
     >>> problem = Problem(features, graph, cora.labels, [cora.split("fixed")] * 2, seeds)
     >>> model = GCN().build(features.width, cora.classes, seeds)
