@@ -12,12 +12,17 @@ Nothing heavy is imported here: help and mistakes on the command line are answer
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_type_hints
 
+from agnn.errors import InputError
+
+_UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # in seconds
 AUTO: Final = "auto"  # in place of a method: the one that validation nodes choose
 
 
@@ -285,3 +290,21 @@ def flag_of(name: str, declared: type = TrainingOptions) -> str:
     ('--time', '--weight-decay')
     """
     return (option_of(name, declared) or Option("", None)).flag_of(name)
+
+
+def seconds_of(value: str | float, name: str) -> float:
+    """Return the seconds in a duration such as "30s", "5m" or "2h", or a number of seconds.
+
+    >>> seconds_of("10m", "time"), seconds_of(45, "time")
+    (600.0, 45.0)
+    """
+    seconds: float = -1.0
+    if isinstance(value, str):
+        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", value.strip().lower())
+        if match is not None and match[2] in _UNITS:
+            seconds = float(match[1]) * _UNITS[match[2]]
+    else:
+        seconds = float(value)
+    if not 0.0 <= seconds < math.inf:
+        raise InputError(f"{name} takes a duration such as 30s, 5m or 2h; got '{value}'.")
+    return seconds

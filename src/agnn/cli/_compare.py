@@ -90,8 +90,8 @@ def compare(
     longer --time or more --replicas it adds to what is there.
     """
     from agnn import studies
+    from agnn.options import seconds_of
     from agnn.report import write_leaderboard
-    from agnn.runs import seconds_of
 
     limit = None if time is None else seconds_of(time, "--time")
     use_threads(None if executor else threads)

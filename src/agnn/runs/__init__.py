@@ -22,7 +22,6 @@ from agnn.runs._devices import (
     machine_words as machine_words,
     versions as versions,
 )
-from agnn.runs._duration import seconds_of as seconds_of
 from agnn.runs._folder import keep_elsewhere as keep_elsewhere, save_run as save_run
 from agnn.runs._label_file import (
     LabelFile as LabelFile,

@@ -35,8 +35,8 @@ from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.metrics import MEASURES, Summary
+from agnn.options import seconds_of
 from agnn.runs._devices import machine, versions
-from agnn.runs._duration import seconds_of
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._part_results import PredictionFiles, PredictionWriter
 from agnn.runs._parts import PartsData, at_labelled, parts_run

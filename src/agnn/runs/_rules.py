@@ -13,8 +13,7 @@ from agnn.errors import InputError
 from agnn.executors import LaunchedRank, parse_executor
 from agnn.methods import Method
 from agnn.metrics import check_metric
-from agnn.options import flag_of
-from agnn.runs._duration import seconds_of
+from agnn.options import flag_of, seconds_of
 
 if TYPE_CHECKING:
     from agnn.runs._training import Training

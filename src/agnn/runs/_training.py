@@ -25,9 +25,8 @@ from agnn.executors import LaunchedRank
 from agnn.files import check_new_folder, check_space
 from agnn.kernels import choose
 from agnn.methods import Majority, Method
-from agnn.options import AUTO, TrainingOptions
+from agnn.options import AUTO, TrainingOptions, seconds_of
 from agnn.runs._devices import find_device
-from agnn.runs._duration import seconds_of
 from agnn.runs._folder import folder_size
 from agnn.runs._parts import parts_data, parts_method
 from agnn.runs._plan import Plan

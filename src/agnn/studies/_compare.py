@@ -17,7 +17,8 @@ from agnn.data import NodeData, Split, SplitSpec
 from agnn.errors import AgnnError, InputError
 from agnn.methods import get_method
 from agnn.metrics import check_metric
-from agnn.runs import Training, find_device, prepare, replica_seeds, seconds_of
+from agnn.options import seconds_of
+from agnn.runs import Training, find_device, prepare, replica_seeds
 from agnn.studies._batches import ALL_MEASURES
 from agnn.studies._executor import Executed, execute
 from agnn.studies._leaderboard import Entry, Leaderboard, order_entries
