@@ -51,7 +51,16 @@ def comparison() -> Comparison:
     first = ComparedCell(PAPER, OURS, "within 2 se", Summary([82.0]), (reference,))
     second = ComparedCell(None, Summary([70.0]), "not in the paper", None, (empty,))
     missing = (ComparedCell(None, None, "missing"), ComparedCell(PAPER, None, "missing"))
-    table = Table("t", "A table", rows, columns, "Table 0", seeds=2, unit="%", notes=("A note.",))
+    table = Table(
+        name="t",
+        title="A table",
+        rows=rows,
+        columns=columns,
+        place="Table 0",
+        seeds=2,
+        unit="%",
+        notes=("A note.",),
+    )
     compared = (
         ComparedRow(rows[0], (first, second)),
         ComparedRow(rows[1], missing, "not among the methods yet"),
@@ -145,7 +154,13 @@ class Tags(HTMLParser):
 
 
 def test_the_page_is_sound_html_and_escapes_what_it_prints(comparison):
-    drawing = Drawing("f", "A figure", "relevance", (RelevancePanel("cora", "x", 1),), "Figure 0")
+    drawing = Drawing(
+        name="f",
+        title="A figure",
+        kind="relevance",
+        panels=(RelevancePanel("cora", "x", 1),),
+        place="Figure 0",
+    )
     figure = PageFigure("<svg/>", "caption <b>")
     sections = [
         DrawingSection(drawing, "agnn reproduce f", (figure,)),
@@ -192,7 +207,14 @@ def test_a_page_of_markdown_states_the_rule():
 
 
 def test_a_figure_that_is_not_drawn_says_so():
-    drawing = Drawing("f", "A figure", "relevance", (), "Figure 0", notes=("A note.",))
+    drawing = Drawing(
+        name="f",
+        title="A figure",
+        kind="relevance",
+        panels=(),
+        place="Figure 0",
+        notes=("A note.",),
+    )
     assert "Not drawn yet." in drawing_markdown(drawing, "agnn reproduce f", [])
     assert "![Figure 0: A figure](figures/f.png)" in drawing_markdown(
         drawing, "c", ["figures/f.png"]

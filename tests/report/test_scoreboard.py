@@ -42,7 +42,14 @@ def result(claims: tuple[JudgedClaim, ...] = (), nested: float = 82.0) -> Result
         ComparedCell(SINGLE, Summary([70.0]), "above", Summary([69.9])),
         ComparedCell(SINGLE, Summary([60.3]), "within tolerance"),
     )
-    table = Table("t", "A table", rows, (Column("Cora", "cora"),), "Table 2", seeds=2)
+    table = Table(
+        name="t",
+        title="A table",
+        rows=rows,
+        columns=(Column("Cora", "cora"),),
+        place="Table 2",
+        seeds=2,
+    )
     compared = tuple(ComparedRow(row, (cell,)) for row, cell in zip(rows, cells, strict=True))
     comparison = Comparison(table, compared, Making(0, 0.0, (), ()), claims)
     return Result(replace(table, command="agnn reproduce t"), comparison)

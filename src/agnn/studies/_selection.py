@@ -156,7 +156,7 @@ class Choice:
             raise InputError(f"`seeds` must be at least 1; got {self.seeds}.")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraphTable(Table):
     """A table whose columns are graphs of a folder; no figure of it has been published."""
 

@@ -139,39 +139,45 @@ class Claim:
     or_equal: bool = False  # the claim is that the first is at least as good
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of the paper, or one of ours in its manner.
-
-    `source` says where our figures come from: trained runs, the data, or the presets.
-    """
+@dataclass(frozen=True, kw_only=True)
+class _Experiment:
+    """What tables and figures have in common."""
 
     __pydantic_config__: ClassVar = _CLOSED
 
     name: str
     title: str
-    rows: tuple[Row, ...]
-    columns: tuple[Column, ...] = ()
     place: str = ""  # "Table 2", as in the paper
-    source: Source = "runs"
     seeds: Count = 1
-    tolerance: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)] = 0.4
-    digits: OptionalCount = 2  # decimal places of our figures; None: as many as they have
-    unit: str = ""
     notes: tuple[str, ...] = ()
     file: str = ""  # of one's own, that it was read from
     command: str = ""  # that makes it again, once it is selected
+
+    @property
+    def heading(self) -> str:
+        """The title, after the place in the paper if there is one."""
+        return f"{self.place}: {self.title}" if self.place else self.title
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(_Experiment):
+    """A table of the paper, or one of ours in its manner.
+
+    `source` says where our figures come from: trained runs, the data, or the presets.
+    """
+
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = ()
+    source: Source = "runs"
+    tolerance: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)] = 0.4
+    digits: OptionalCount = 2  # decimal places of our figures; None: as many as they have
+    unit: str = ""
     claims: tuple[Claim, ...] = ()
 
     @property
     def is_of_others(self) -> bool:
         """Whether the published figures are those of other papers."""
         return self.place == _ELSEWHERE
-
-    @property
-    def heading(self) -> str:
-        """The title, after the table's place in the paper if it has one."""
-        return f"{self.place}: {self.title}" if self.place else self.title
 
     def data(self, dataset: str) -> NodeData:
         """Return the graph of a column."""
@@ -220,26 +226,12 @@ class NeighbourhoodPanel(Panel):
     skip: Annotated[int, Field(ge=0, strict=True)] = 0
 
 
-@dataclass(frozen=True)
-class Drawing:
+@dataclass(frozen=True, kw_only=True)
+class Drawing(_Experiment):
     """A figure of the paper."""
 
-    __pydantic_config__: ClassVar = _CLOSED
-
-    name: str
-    title: str
     kind: str
     panels: tuple[Panel, ...]
-    place: str = ""
-    seeds: Count = 1
-    notes: tuple[str, ...] = ()
-    file: str = ""  # of one's own, that it was read from
-    command: str = ""  # that makes it again, once it is selected
-
-    @property
-    def heading(self) -> str:
-        """The title, after the figure's place in the paper if it has one."""
-        return f"{self.place}: {self.title}" if self.place else self.title
 
 
 Experiment = Table | Drawing
