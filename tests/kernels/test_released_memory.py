@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
+import agnn.networks  # noqa: F401 has the links that derive from TorchLink
 from agnn.kernels import (
     ELU,
     Anchor,

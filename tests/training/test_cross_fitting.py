@@ -194,7 +194,7 @@ def without_edges(*counts: int) -> NodeData:
     ],
 )
 def test_the_number_of_folds_follows_labels_and_replicas(counts, replicas, folds):
-    spec = SplitSpec.complete("cross-fit", without_edges(*counts), replicas)
+    spec = SplitSpec.of("cross-fit", without_edges(*counts), replicas).text
     assert spec == f"{folds}-fold-cross-fit"
 
 

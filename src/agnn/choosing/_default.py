@@ -94,7 +94,7 @@ def challenge(
     start = time.monotonic()
     visible = without_other_labels(task.data, task.splits[0])
     is_large = _lines(task) > _SMALL
-    spec = SplitSpec.complete(SplitSpec.CROSS_FIT, visible, _FOLDS[is_large])
+    spec = SplitSpec.of(SplitSpec.CROSS_FIT, visible, _FOLDS[is_large]).text
     splits = make_splits(visible, spec, task.seeds[:1])
     trial = replace(
         task,

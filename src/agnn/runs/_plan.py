@@ -170,17 +170,16 @@ class Plan:
         """
         if not self.passes:
             return replace(self, splits=self.splits * count, seeds=self.seeds[:count])
-        spec = self.split_spec
+        spec = SplitSpec.parse(self.split_spec)
         if self.training.split in (None, SplitSpec.CROSS_FIT):
-            spec = SplitSpec.complete(SplitSpec.CROSS_FIT, self.data, count)
-        folds = SplitSpec.parse(spec).folds
-        trials = self.seeds[: max(1, count // folds)]
+            spec = SplitSpec.of(SplitSpec.CROSS_FIT, self.data, count)
+        trials = self.seeds[: max(1, count // spec.folds)]
         return replace(
             self,
-            split_spec=spec,
-            folds=folds,
-            splits=make_splits(self.data, spec, trials),
-            seeds=seeds_of_replicas(trials, folds),
+            split_spec=spec.text,
+            folds=spec.folds,
+            splits=spec.draw(self.data, trials),
+            seeds=seeds_of_replicas(trials, spec.folds),
         )
 
     def _prepare(self, name: str, changes: Mapping[str, Any]) -> Method:

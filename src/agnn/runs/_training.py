@@ -182,16 +182,13 @@ class Training(TrainingOptions):
         data.check_learnable()
         if isinstance(self.split, Split):
             return data.with_split(self.split), self.split.name
-        spec = SplitSpec.complete(
-            self.split or SplitSpec.default(data), data, self._replicas(data, device)
-        )
-        parsed = SplitSpec.parse(spec)
-        if self.is_auto and parsed.folds > 1 and not parsed.is_cross_fitted:
+        spec = SplitSpec.of(self.split, data, self._replicas(data, device))
+        if self.is_auto and spec.folds > 1 and not spec.is_cross_fitted:
             raise InputError(
-                f"'auto' chooses on one split, and '{spec}' has folds; use cross-fit or "
+                f"'auto' chooses on one split, and '{spec.text}' has folds; use cross-fit or "
                 f"stratified, or nested (--nested) for an estimate over several splits."
             )
-        return data, spec
+        return data, spec.text
 
     def _replicas(self, data: NodeData, device: str) -> int | None:
         """Return the most folds that cross-fitting may have; None: as many as suit the labels.
@@ -293,7 +290,7 @@ def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
     """
     if isinstance(split, Split):
         return USUAL_REPLICAS
-    spec = SplitSpec.parse(SplitSpec.complete(split or SplitSpec.default(data), data))
+    spec = SplitSpec.of(split, data)
     return None if spec.is_cross_fitted else USUAL_REPLICAS
 
 

@@ -105,7 +105,7 @@ def method_choice(batch: Batch, progress: Progress | None = None) -> MethodChoic
         batch.backend,
         progress,
         metric=work.metric,
-        passes=SplitSpec.parse(SplitSpec.complete(work.split, work.data)).passes(len(splits)),
+        passes=SplitSpec.of(work.split, work.data).passes(len(splits)),
     )
     chosen = method.choose(task) if isinstance(method, Tuned) else settle(method, task)
     return MethodChoice(method) if chosen == method else MethodChoice(chosen, chosen)

@@ -101,20 +101,21 @@ def compare(
         split = split.name
     if search < 0:
         raise InputError(f"`search` must not be negative; got {search}.")
-    spec = SplitSpec.complete(split or SplitSpec.default(data), data, _FOLDS)
+    spec = SplitSpec.of(split, data, _FOLDS)
     seeds = replica_seeds(seed, _most_replicas(replicas, limit))
-    parsed = SplitSpec.parse(spec)
-    if parsed.is_cross_fitted:  # a seed is a pass of a replica per fold
-        seeds = seeds[: math.ceil(len(seeds) / parsed.folds)]
+    if spec.is_cross_fitted:  # a seed is a pass of a replica per fold
+        seeds = seeds[: math.ceil(len(seeds) / spec.folds)]
     # Every method keeps its own rule for the epoch where accuracy is what counts.
     chosen_by = None if metric == "accuracy" else metric
     names = PORTFOLIO if methods is None else _check_names(methods)
     device_name = find_device(device)
-    prepared = [prepare(name, data, spec).reduced(data, _AFFORDABLE, device_name) for name in names]
+    prepared = [
+        prepare(name, data, spec.text).reduced(data, _AFFORDABLE, device_name) for name in names
+    ]
     Training(
         data=data,
         method=prepared[0],
-        split=spec,
+        split=spec.text,
         seeds=seeds[:_REPLICAS],
         device=device,
         backend=backend,
@@ -126,7 +127,7 @@ def compare(
             title=method.title,
             method=method,
             data=data,
-            split=spec,
+            split=spec.text,
             measure=ALL_MEASURES,
             seeds=seeds,
             metric=chosen_by,
@@ -149,7 +150,7 @@ def compare(
         race.run()
         return Leaderboard(
             data=data,
-            split=spec,
+            split=spec.text,
             metric=metric,
             entries=race.entries(metric),
             failures=tuple(race.failures.values()),

@@ -156,15 +156,17 @@ class SplitSpec:
         names = ["own"] if data.splits else []
         raise unknown_name("split", self.text, {*data.splits, *names, *_DRAWN, *_EXAMPLES})
 
-    @staticmethod
-    def complete(spec: str, data: NodeData, replicas: int | None = None) -> str:
-        """Return the specification with its number of folds, where it leaves that to the data.
+    @classmethod
+    def of(cls, text: str | None, data: NodeData, replicas: int | None = None) -> SplitSpec:
+        """Return the specification in `text`, for these data; None: their default.
 
-        `replicas` is their number, if one is asked for: there are no more folds than that.
+        It has a number of folds, also where the text leaves that to the data. `replicas` is their
+        number, if one is asked for: there are no more folds than that.
         """
-        if spec.lower() != _CROSS_FIT:
-            return spec
-        return f"{cross_fitting_folds(data, replicas)}-fold-{_CROSS_FIT}"
+        text = text or cls.default(data)
+        if text.lower() == _CROSS_FIT:
+            text = f"{cross_fitting_folds(data, replicas)}-fold-{_CROSS_FIT}"
+        return cls.parse(text)
 
     @staticmethod
     def default(data: NodeData) -> str:
@@ -184,7 +186,7 @@ class SplitSpec:
 
 def make_splits(data: NodeData, spec: str, seeds: Sequence[int]) -> tuple[Split, ...]:
     """Return the splits of `data` that `spec` describes; `SplitSpec` lists what may be written."""
-    return SplitSpec.parse(SplitSpec.complete(spec, data)).draw(data, seeds)
+    return SplitSpec.of(spec, data).draw(data, seeds)
 
 
 def _own_splits(data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
