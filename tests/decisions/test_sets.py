@@ -234,6 +234,17 @@ def test_a_class_that_is_hardly_covered_is_named() -> None:
     assert not biased.predict_set(0.7, by_class=True).warnings
 
 
+def test_the_sizes_are_said_in_a_sentence_and_among_those_of_the_command() -> None:
+    rules = Wanted(coverage=0.5).calibrate(folded_run(nodes=90))
+    rule = rules.sets
+    assert rule is not None
+    one, none = (100 * np.mean(rule.sizes == size) for size in (1, 0))
+    assert (
+        f"a set holds {np.mean(rule.sizes):.2f} classes on average; {one:.0f} % hold one class and "
+        f"can be acted on, {none:.0f} % hold none." in rules.sentences[1]
+    )
+
+
 def test_empty_sets_are_named_where_they_are_many() -> None:
     run = folded_run(nodes=90)
     rule = calibrate_sets(run, 0.3)
@@ -259,7 +270,7 @@ def test_the_model_card_says_what_sets_promise_and_where_they_fall_short() -> No
     biased = replace(run, known=KnownResults(scores=scores, temperature=1.0))
     rule = calibrate_sets(biased, 0.9)
     lines = "\n".join(_decisions(biased))
-    assert f"{rule.guarantee} Mean size {rule.sizes.mean():.2f}" in lines
+    assert f"{rule.guarantee} {rule.size_sentence}" in lines
     assert "- Warning: of the nodes of class 'class 2' only" in lines
 
 

@@ -108,8 +108,10 @@ class Rules:
     @property
     def sentences(self) -> list[str]:
         """What each rule promises or reaches."""
-        guarantees = [rule.guarantee for rule in (self.sets, self.novelty) if rule is not None]
-        return guarantees + ([] if self.threshold is None else [self.threshold.sentence])
+        sentences = [] if self.sets is None else [self.sets.guarantee, self.sets.size_sentence]
+        if self.novelty is not None:
+            sentences.append(self.novelty.guarantee)
+        return sentences + ([] if self.threshold is None else [self.threshold.sentence])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as JSON values, by the name of the decision."""

@@ -101,6 +101,16 @@ class SetRule:
         return np.asarray(self.is_in_set(self.reference.left_out[1]).sum(1))
 
     @property
+    def size_sentence(self) -> str:
+        """How large the sets of the calibrating nodes are, in a sentence."""
+        shares = [100.0 * (self.sizes == size).mean() for size in (1, 0)]
+        return (
+            f"On the labelled nodes, each left out of its own calibration, a set holds "
+            f"{self.sizes.mean():.2f} classes on average; {shares[0]:.0f} % hold one class and can "
+            f"be acted on, {shares[1]:.0f} % hold none."
+        )
+
+    @property
     def table(self) -> ResultTable:
         """Coverage and number of labels of each class."""
         columns = (

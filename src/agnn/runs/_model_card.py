@@ -102,9 +102,8 @@ def _decisions(run: Run) -> list[str]:
     except InputError:
         return []
     return [
-        f"- Prediction sets: {_plain(rule.guarantee)} Mean size {rule.sizes.mean():.2f}; "
-        f"{100 * (rule.sizes == 1).mean():.0f} % hold one class. Not for nodes of another time or "
-        "kind.",
+        f"- Prediction sets: {_plain(rule.guarantee)} {rule.size_sentence} Not for nodes of "
+        "another time or kind.",
         *(f"- Warning: {_plain(warning)}" for warning in rule.warnings),
     ]
 
