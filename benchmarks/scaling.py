@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -248,8 +248,8 @@ def _task(case: Case) -> RowsTask:
 
 
 def _save(folder: Path, name: str, part: Part) -> None:
-    arrays = {key: getattr(part, key) for key in part.__dataclass_fields__ if key != "masks"}
-    np.savez(folder / name, **arrays)
+    arrays = {field.name: getattr(part, field.name) for field in fields(part)}
+    np.savez(folder / name, **{key: array for key, array in arrays.items() if array is not None})
 
 
 def _load(path: Path) -> Part:

@@ -59,9 +59,9 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
 def import_extra(module: str, purpose: str, install: str) -> Any:
     """Return a package that agnn does without where nobody asks for what it does.
 
-    >>> import_extra("json", "files are written with it", "agnn[files]").dumps([1])
+    >>> import_extra("json", "files are written with it", "agnn[tables]").dumps([1])
     '[1]'
-    >>> import_extra("no_such_one", "files are read with it", "agnn[files]")
+    >>> import_extra("no_such_one", "files are read with it", "agnn[tables]")
     Traceback (most recent call last):
     agnn.errors.UnavailableError: no_such_one is not installed, and files are read with it: pip ...
     """
