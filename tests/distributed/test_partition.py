@@ -7,7 +7,6 @@ import json
 import shutil
 import weakref
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +85,8 @@ def test_parts_are_cuts_of_the_whole_graph(cora, tmp_path, order):
     folder = PartsFolder(tmp_path / "parts")
     for first, end in ((0, 2708), (1000, 2000), (7, 7)):
         expected = [cora.node_ids[row] for row in folder.positions()[first:end]]
-        assert list(chain.from_iterable(folder.ids(first, end))) == expected
+        assert list(folder.ids[first:end]) == expected
+    assert list(folder.ids) == list(folder.ids[:])
     positions = PartsFolder(tmp_path / "parts").positions()
     np.testing.assert_array_equal(PartsFolder(tmp_path / "parts").labels(), cora.labels[positions])
 
@@ -194,8 +194,10 @@ def test_tables_in_pieces_are_what_reading_them_whole_gives(tmp_path, ids, end):
     tables = tmp_path / f"nodes.{end}", tmp_path / f"edges.{end}"
     assert_cut_of(read_tables(*tables, **columns), tmp_path / "parts")
     folder = PartsFolder(tmp_path / "parts")
-    stored = chain.from_iterable(folder.ids(0, len(ids)))
-    assert list(map(str, stored)) == [ids[row] for row in folder.positions()]
+    assert list(map(str, folder.ids)) == [ids[row] for row in folder.positions()]
+    for k, node_id in enumerate(folder.ids):
+        assert folder.ids.position_of(node_id) == folder.ids.position_of(str(node_id)) == k
+    assert folder.ids.position_of("no id") is None
 
 
 def test_columns_are_not_in_memory_while_edges_are_read(tmp_path):

@@ -16,14 +16,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 
 from agnn.cli import main
 from agnn.data import NodeData, Split
+from agnn.data.tables import read_tables
 from agnn.distributed import PartsFolder, partition
-from agnn.errors import DataError, InputError
+from agnn.errors import DataError, InputError, UnknownNodeError
 from agnn.hub import push
 from agnn.methods import get_method
-from agnn.runs import Run, Training, load_run
+from agnn.runs import KnownResults, Run, Training, load_run
 from agnn.runs._parts import PartsData
 
 METHOD = get_method("gcn")(epochs=4)
@@ -39,7 +41,8 @@ def parts(toy: NodeData, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train(data: NodeData | Path, split: str = "fixed", **options: object) -> Run:
     source = str(data) if isinstance(data, Path) else data
     divided = {"ranks": 1, "divide": "rows"}
-    training = Training(data=source, method=METHOD, split=split, replicas=3, **(divided | options))
+    settings = {"method": METHOD, "replicas": 3, **divided, **options}
+    training = Training(data=source, split=split, **settings)
     return training.run()
 
 
@@ -104,7 +107,7 @@ def test_nothing_of_the_graph_is_read_before_it_is_needed(saved: Path, tmp_path:
     assert run.result.lines
     assert run.warnings is not None
     assert len(run.predict()) == run.data.nodes
-    assert not {"features", "edges", "node_ids", "_whole"} & vars(run.data).keys()
+    assert not {"features", "edges", "_whole"} & vars(run.data).keys()
     assert run.data.edges.shape[1] == run.data.edge_count
     assert "_whole" in vars(run.data)
 
@@ -131,6 +134,110 @@ def test_a_node_is_explained_as_without_parts(saved: Path, whole: Run) -> None:
         other = whole.explain(whole.data.node_ids[node])
         assert one.prediction == other.prediction
         np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-6)
+
+
+@pytest.fixture
+def _surroundings_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where the whole graph is read, and compute no scores of all nodes, as in a large one."""
+    monkeypatch.setattr(
+        PartsData, "_whole", property(lambda _: pytest.fail("the whole graph is not needed"))
+    )
+    monkeypatch.setattr("agnn.runs._predictor._WHOLE_AT_ONCE", 0)
+
+
+def read_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the number of rows of features of every reading."""
+    sizes: list[int] = []
+    read = PartsFolder.feature_rows
+
+    def counted(folder: PartsFolder, nodes: np.ndarray) -> object:
+        sizes.append(nodes.size)
+        return read(folder, nodes)
+
+    monkeypatch.setattr(PartsFolder, "feature_rows", counted)
+    return sizes
+
+
+@pytest.mark.usefixtures("_surroundings_only")
+@pytest.mark.parametrize("order", ["given", "streaming"])
+@pytest.mark.parametrize("is_dense", [False, True])
+@pytest.mark.parametrize("scaling", ["sum", "length", "standard", "none"])
+@pytest.mark.parametrize("name", ["agnn", "gcn"])
+def test_a_node_is_explained_from_its_surroundings_alone(
+    name: str,
+    scaling: str,
+    is_dense: bool,
+    order: str,
+    toy: NodeData,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = np.random.default_rng(0)
+    if is_dense:
+        toy = replace(toy, features=sparse.csr_array(draw.random((toy.nodes, 5), np.float32)))
+    if name == "gcn":  # which uses weights
+        weights = draw.uniform(0.5, 2.0, toy.edges.shape[1]).astype(np.float32)
+        toy = replace(toy, edge_weights=weights)
+    layers = {"layers": 1} if name == "agnn" else {}
+    method = get_method(name)(epochs=3, scaling=scaling, **layers)
+    partition(toy, tmp_path / "parts", 3, order=order)
+    train(tmp_path / "parts", method=method, out=str(tmp_path / "run"))
+    run = load_run(tmp_path / "run")
+    whole = replace(run, data=toy, known=KnownResults(temperature=run.temperature))
+    sizes = read_rows(monkeypatch)
+    for node_id in (toy.node_ids[0], toy.node_ids[17]):
+        one = run.explain(node_id)
+        other = whole.explain(node_id)
+        np.testing.assert_allclose(one.uncalibrated, other.uncalibrated, atol=1e-6)
+        assert [str(node.id) for node in one.neighbours] == [
+            str(node.id) for node in other.neighbours
+        ]
+        for at, there in zip(one.neighbours, other.neighbours, strict=True):
+            assert at.prediction == there.prediction
+            assert at.weight == pytest.approx(there.weight, abs=1e-6)
+            assert at.toward_answer == pytest.approx(there.toward_answer, abs=1e-5)
+        (prediction,) = run.predict([node_id]).probabilities
+        np.testing.assert_allclose(prediction, one.probabilities, atol=1e-6)
+    assert sizes
+    assert max(sizes) < toy.nodes
+
+
+@pytest.mark.usefixtures("_surroundings_only")
+@pytest.mark.parametrize("prefix", ["user ", ""])
+def test_new_nodes_of_parts_are_predicted_from_their_surroundings(
+    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(0)
+    ids = [f"{prefix}{7 * k}" for k in range(300)]
+    kinds = draw.choice(["a", "b"], 300)
+    colours = draw.choice(["red", "blue"], 300)
+    columns = {"size": draw.random(300) + (kinds == "a"), "colour": colours}
+    nodes = pd.DataFrame({"id": ids, "kind": kinds, **columns})
+    ring = [*ids[1:], ids[0]]
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame({"source": ids, "target": ring}).to_csv(tmp_path / "edges.csv", index=False)
+    tables = ["--nodes", str(tmp_path / "nodes.csv"), "--edges", str(tmp_path / "edges.csv")]
+    parts = ["--label", "kind", "--parts", "3", "--out", str(tmp_path / "parts")]
+    assert main(["partition", *tables, *parts, "--quiet"]) == 0
+    method = get_method("agnn")(epochs=3, layers=1)
+    train(tmp_path / "parts", "uniform", method=method, out=str(tmp_path / "run"))
+    run = load_run(tmp_path / "run")
+    whole_data = read_tables(tmp_path / "nodes.csv", tmp_path / "edges.csv", label="kind")
+    whole = replace(run, data=whole_data, known=KnownResults(temperature=run.temperature))
+    new = nodes.iloc[:2].drop(columns="kind").assign(id=["new 1", "new 2"])
+    edges = pd.DataFrame(
+        {"source": ["new 1", "new 1", "new 2"], "target": [ids[4], ids[9], ids[4]]}
+    )
+    sizes = read_rows(monkeypatch)
+    found = run.predict_new(new, edges)
+    assert found.ids == ("new 1", "new 2")
+    expected = whole.predict_new(new, edges)
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-6)
+    assert sizes == [2]
+    with pytest.raises(DataError, match=r"is in .* already"):
+        run.predict_new(new.assign(id=["new 1", ids[3]]), edges)
+    with pytest.raises(UnknownNodeError, match="has no node 'user 8'"):
+        run.node("user 8")
 
 
 @pytest.mark.parametrize("end", ["csv", "parquet"])

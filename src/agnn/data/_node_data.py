@@ -29,8 +29,10 @@ from agnn.data._labels import (
     id_text,
 )
 from agnn.data.scaling import (
+    DENSE,
     Scaling,
     SparseRows,
+    column_statistics,
     frozen_csr,
     scaled_features,
 )
@@ -226,6 +228,34 @@ class NodeData:
         """Number of features d_x."""
         return self.features.shape[1]
 
+    def feature_rows(self, nodes: NDArray[np.int64]) -> SparseRows:
+        """Return the features of some nodes [k], given by index; [k, d_x]."""
+        return self.features[nodes]
+
+    @property
+    def has_dense_features(self) -> bool:
+        """Whether features are a table, of whose entries many are stored, not a bag of words."""
+        x = self.features
+        return x.nnz >= DENSE * x.shape[0] * x.shape[1]
+
+    @property
+    def has_negative_features(self) -> bool:
+        """Whether a feature is below 0."""
+        return bool(self.features.nnz and self.features.data.min() < 0)
+
+    @property
+    def column_statistics(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """[d_x] each: the means of the features, and the inverse of their deviations."""
+        return column_statistics(self.features)
+
+    @property
+    def rows_on_disk(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None] | None:
+        """The graph by rows where it is in memory-mapped files: offsets, columns and weights.
+
+        Then `feature_rows`, `index_of` and items of `node_ids` read from disk what they return.
+        """
+        return None
+
     @property
     def classes(self) -> int:
         """Number of classes c."""
@@ -309,6 +339,18 @@ class NodeData:
         except TypeError:  # not hashable, so no id
             return None
         return self._indices_by_text.get(id_text(node_id)) if index is None else index
+
+    def index_of_text(self, text: str) -> int | None:
+        """Return the index of a node whose id is no text but is written like this.
+
+        For people, who type text: also where another node has this text as its id.
+        """
+        return self._indices_of_others.get(text)
+
+    @cached_property
+    def _indices_of_others(self) -> dict[str, int]:
+        ids = enumerate(self.node_ids)
+        return {str(node_id): k for k, node_id in ids if type(node_id) is not str}
 
     @cached_property
     def _indices(self) -> dict[Hashable, int]:

@@ -25,7 +25,7 @@ SparseRows: TypeAlias = "csr_array[np.float32, tuple[int, int]]"  # [n, d_x]
 Scaling = Literal["sum", "length", "standard", "none"]
 SCALINGS: Final[tuple[str, ...]] = get_args(Scaling)
 
-_DENSE: Final = 0.25  # share of stored entries from which features are a table, not a bag of words
+DENSE: Final = 0.25  # share of stored entries from which features are a table, not a bag of words
 
 # Share of the squared length of rows from which columns of numbers hide the words beside them; in
 # bags of words, frequent words have 0 to 0.28 of it.
@@ -52,7 +52,7 @@ def scaled_features(
     """
     known = data if fitted_on is None else fitted_on
     acting = effective_scaling(known, scaling)
-    return scale_rows(data.features, acting, lambda: column_statistics(known.features))
+    return scale_rows(data.features, acting, lambda: known.column_statistics)
 
 
 def scale_rows(
@@ -84,9 +84,9 @@ def suited_scaling(data: NodeData) -> Scaling:
     are bags of words with columns of numbers beside them that make up most of a row's length.
     """
     x = data.features
-    is_sparse = x.nnz < _DENSE * x.shape[0] * x.shape[1]
+    is_bag = not data.has_negative_features and not data.has_dense_features
     is_raw = data.preprocessing is None
-    if not _is_signed(x) and is_sparse and not (is_raw and _has_long_columns(x)):
+    if is_bag and not (is_raw and _has_long_columns(x)):
         return "length"
     return "standard" if is_raw else "none"
 
@@ -114,11 +114,7 @@ def statistics_of_sums(
 def effective_scaling(data: NodeData, scaling: Scaling) -> Scaling:
     """Return what a scaling does to features like those of `data`: "sum" leaves signed ones."""
     check_scaling(scaling)
-    return "none" if scaling == "sum" and _is_signed(data.features) else scaling
-
-
-def _is_signed(features: SparseRows) -> bool:
-    return bool(features.nnz and features.data.min() < 0)
+    return "none" if scaling == "sum" and data.has_negative_features else scaling
 
 
 def _has_long_columns(features: SparseRows) -> bool:

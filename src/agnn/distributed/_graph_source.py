@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData
 from agnn.data.store import preset_name
 from agnn.distributed._external_csr import Entries
+from agnn.distributed._ids import TextIds
 from agnn.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,20 +21,6 @@ if TYPE_CHECKING:
 _ENTRIES: Final = 4_000_000  # edges or features at once
 
 Rows = Any  # [k, d_x] a SciPy CSR matrix or a float32 array
-
-
-class TextIds(NamedTuple):
-    """Ids that are text: where each ends in the bytes of all."""
-
-    ends: NDArray[np.int64]
-    content: NDArray[np.uint8]
-
-    @classmethod
-    def of(cls, ids: Iterable[str]) -> TextIds:
-        """Return these ids."""
-        texts = [text.encode() for text in ids]
-        ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
-        return cls(ends, np.frombuffer(b"".join(texts), np.uint8))
 
 
 @dataclass(frozen=True, eq=False)

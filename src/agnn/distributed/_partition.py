@@ -18,7 +18,8 @@ from agnn._allocator import return_freed_memory
 from agnn.data import NodeData
 from agnn.data.scaling import statistics_of_sums
 from agnn.distributed._external_csr import DiskGraph, disk_graph, map_file
-from agnn.distributed._graph_source import GraphSource, TextIds
+from agnn.distributed._graph_source import GraphSource
+from agnn.distributed._ids import TextIds
 from agnn.distributed._order import check_order, chosen_order, node_order
 from agnn.distributed._parts import (
     MANIFEST,

@@ -16,16 +16,18 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agnn.data import Scaling
 from agnn.data.scaling import scale_rows
+from agnn.distributed._ids import StoredIds, TextIds
 from agnn.errors import DataError, InputError
 from agnn.files import checksum, json_text, read_json
 from agnn.graph import Part
@@ -33,7 +35,6 @@ from agnn.graph import Part
 FORMAT: Final = "agnn-parts-3"
 MANIFEST: Final = "manifest.json"
 _ARRAYS: Final = ("offsets", "columns", "halo", "degrees", "send_rows", "send_counts", "labels")
-_IDS_AT_ONCE: Final = 16_384
 _SPARSE: Final = ("features-data", "features-indices", "features-indptr")
 
 
@@ -91,6 +92,14 @@ def is_parts_folder(path: Path | str) -> bool:
     return (Path(path) / MANIFEST).is_file()
 
 
+class StoredRows(NamedTuple):
+    """The rows of a graph as `agnn.graph.Graph` has them, in memory-mapped files."""
+
+    offsets: NDArray[np.int64]  # [n + 1]
+    columns: NDArray[np.int32]  # [m]
+    weights: NDArray[np.floating] | None  # [m]; None: every edge counts alike
+
+
 class PartsFolder:
     """A folder of parts: its manifest, and its arrays, each checked when it is opened."""
 
@@ -111,7 +120,7 @@ class PartsFolder:
         parts = [self._open(k) for k in range(groups[rank], groups[rank + 1])]
         part = parts[0]
         if ranks < len(manifest.parts):
-            part = _join(parts, np.asarray(manifest.bounds, np.int64)[groups], rank, self.path)
+            part = _join(parts, np.asarray(manifest.bounds, np.int64)[groups], rank, self._scratch)
         # Sums of signed features mean nothing; see `agnn.data.effective_scaling`.
         acting = "none" if scaling == "sum" and manifest.is_signed else scaling
         statistics = (np.array(manifest.column_means), np.array(manifest.column_scales))
@@ -142,24 +151,35 @@ class PartsFolder:
         """Return which positions are for training, validation and test, where that is said; [n]."""
         return {name: self._whole(f"mask-{name}") for name in self.manifest.masks}
 
-    def ids(self, first: int, end: int) -> Iterator[list[Any]]:
-        """Yield the ids, text or whole numbers, of the positions from `first` to before `end`.
-
-        Some thousand at a time, so that the ids of a large graph are never all in memory.
-        """
-        rows = self.positions()[first:end]
-        cuts = range(0, max(1, end - first), _IDS_AT_ONCE)
+    @cached_property
+    def ids(self) -> StoredIds:
+        """The ids by position; they stay on disk."""
         if "ids.npy" in self.manifest.files:
-            numbers = self._whole("ids")
-            yield from (numbers[rows[cut : cut + _IDS_AT_ONCE]].tolist() for cut in cuts)
-            return
-        content = self._whole("ids-bytes")
-        ends = self._whole("ids-ends")
-        for cut in cuts:
-            batch = rows[cut : cut + _IDS_AT_ONCE]
-            starts = np.where(batch > 0, ends[batch - 1], 0).tolist()
-            pairs = zip(starts, ends[batch].tolist(), strict=True)
-            yield [content[a:b].tobytes().decode() for a, b in pairs]
+            ids: NDArray[np.int64] | TextIds = self._whole("ids")
+        else:
+            ids = TextIds(self._whole("ids-ends"), self._whole("ids-bytes"))
+        return StoredIds(self.positions(), ids, f"'{self.path}'")
+
+    @cached_property
+    def rows(self) -> StoredRows:
+        """The rows of the whole graph by position, in files."""
+        parts = [self._opened(k) for k in range(len(self.manifest.parts))]
+        return _join_rows(parts, self._scratch)
+
+    def feature_rows(self, nodes: NDArray[np.int64]) -> Any:
+        """Return the features at some positions [k] as a CSR matrix [k, d_x]."""
+        from scipy import sparse
+
+        if not nodes.size:
+            return sparse.csr_array((0, self.manifest.feature_count), dtype=np.float32)
+        bounds = np.asarray(self.manifest.bounds, np.int64)
+        homes = np.searchsorted(bounds, nodes, side="right") - 1
+        blocks = [
+            sparse.csr_array(self._opened(k).features[nodes[homes == k] - bounds[k]])
+            for k in np.unique(homes).tolist()
+        ]
+        by_part = np.argsort(homes, kind="stable")
+        return sparse.vstack(blocks, format="csr")[np.argsort(by_part)]
 
     def _whole(self, name: str) -> NDArray[Any]:
         """Open an array about all nodes."""
@@ -169,6 +189,16 @@ class PartsFolder:
         if checksum(file) != self.manifest.files[file.name]:
             raise DataError(f"'{file}' is damaged: its content is not what was written.")
         return np.load(file, mmap_mode="r")  # type: ignore[no-any-return]
+
+    @property
+    def _scratch(self) -> Path:
+        """Where temporary files go."""
+        return self.path if os.access(self.path, os.W_OK) else Path(tempfile.gettempdir())
+
+    @cached_property
+    def _opened(self) -> Callable[[int], Part]:
+        """`_open`, checking every part once."""
+        return cache(self._open)
 
     def _open(self, number: int) -> Part:
         """Open a part as it was written."""
@@ -237,17 +267,18 @@ def part_text(partition: str, number: int) -> str:
     return json_text({"partition": partition, "part": number})
 
 
-def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path) -> Part:
-    """Return consecutive parts as one, in temporary files that are gone with the process."""
-    first = int(bounds[rank])
-    end = int(bounds[rank + 1])
-    scratch = folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+def _join_rows(parts: list[Part], scratch: Path) -> StoredRows:
+    """Return the rows of consecutive parts, in temporary files that are gone with the process.
+
+    Columns are positions in the whole order.
+    """
+    first = parts[0].first
     sizes = np.concatenate([[0], np.cumsum([part.columns.size for part in parts])])
     columns = _temporary(scratch, (int(sizes[-1]),), np.int32)
     weights = None
     if parts[0].weights is not None:
         weights = _temporary(scratch, columns.shape, np.float32)
-    offsets = np.zeros(end - first + 1, np.int64)
+    offsets = np.zeros(sum(part.own for part in parts) + 1, np.int64)
     for part, start in zip(parts, sizes, strict=False):
         nodes = np.concatenate([np.arange(part.first, part.first + part.own), part.halo])
         edges = slice(start, start + part.columns.size)
@@ -256,6 +287,14 @@ def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, folder: Path)
             weights[edges] = part.weights
         at = part.first - first
         offsets[at : at + part.own + 1] = part.offsets + start
+    return StoredRows(offsets, columns, weights)
+
+
+def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, scratch: Path) -> Part:
+    """Return consecutive parts as one."""
+    first = int(bounds[rank])
+    end = int(bounds[rank + 1])
+    offsets, columns, weights = _join_rows(parts, scratch)
     degrees = np.concatenate([part.degrees[: part.own] for part in parts])
     if rank == 0 and end == bounds[-1]:  # all of them: local numbers are global ones
         nothing = np.empty(0, np.int64)

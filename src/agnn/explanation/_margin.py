@@ -137,7 +137,7 @@ def own_features(
     run = explained_run(run)
     run.check_node(node)
     view = run.view_of(target)
-    row = run.data.features[[node]]
+    row = run.data.feature_rows(np.array([node]))
     added = np.zeros(run.data.feature_count)
     places = (view.field.nodes == node).nonzero().flatten().tolist()
     if places:

@@ -128,7 +128,14 @@ class Graph:
 
     @classmethod
     def of(cls, data: NodeData) -> Graph:
-        """Return the graph of some data, with its edge weights."""
+        """Return the graph of some data, with its edge weights; on disk where they are."""
+        if data.rows_on_disk is not None:
+            offsets, columns, weights = data.rows_on_disk
+            return cls(
+                torch.from_numpy(offsets),
+                torch.from_numpy(columns),
+                weights=None if weights is None else torch.from_numpy(weights),
+            )
         return cls.from_edges(data.edges, data.nodes, data.edge_weights)
 
     @cached_property

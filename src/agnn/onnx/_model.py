@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import agnn
 from agnn.data import Scaling
-from agnn.data.scaling import check_scaling, column_statistics, effective_scaling
+from agnn.data.scaling import check_scaling, effective_scaling
 from agnn.errors import InputError
 from agnn.files import check_new_file, write_file
 from agnn.kernels import (
@@ -167,7 +167,7 @@ def export_run(run: Run, path: Path | str) -> int:
         run.data.class_names,
         temperature=run.temperature,
         scaling=scaling,
-        statistics=column_statistics(run.data.features) if scaling == "standard" else None,
+        statistics=run.data.column_statistics if scaling == "standard" else None,
         members=run.members.tolist(),
     )
     content: bytes = model.SerializeToString()

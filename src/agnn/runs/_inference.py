@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from agnn.data import NodeData
-from agnn.graph import Features, Graph, ReceptiveField, View, features_of
+from agnn.graph import (
+    DenseFeatures,
+    Features,
+    Graph,
+    ReceptiveField,
+    SparseFeatures,
+    View,
+    features_of,
+)
 from agnn.methods import Method, NetworkMethod
 from agnn.networks import NodeModel
 from agnn.training import free_memory, probabilities
 
 if TYPE_CHECKING:
+    from agnn.data.scaling import SparseRows
     from agnn.networks import Matrix
 
 _SHARE: Final = 0.5  # of the free memory that states and scores may take
@@ -45,9 +55,13 @@ class Inference:
     def on_device(self) -> tuple[Features, Graph]:
         """Features and graph on the model's device."""
         if self.known is not None:
-            return self.known[0].to(self.device), self.graph.to(self.device)
+            return self.known[0].to(self.device), self._graph_on_device
         features = features_of(features_read(self.method, self.data, self.trained_on))
-        return features.to(self.device), self.graph.to(self.device)
+        return features.to(self.device), self._graph_on_device
+
+    @cached_property
+    def _graph_on_device(self) -> Graph:
+        return self.graph.to(self.device)
 
     def prepare(self) -> None:
         """Prepare graph and features now."""
@@ -68,10 +82,9 @@ class Inference:
         Replica by replica, from what the nodes of a batch depend on: memory holds the states of
         one replica around one batch. The numbers are those of `scores`.
         """
-        _, graph = self.on_device
         models = self._replicas_alone()
-        for start in range(0, graph.nodes, size):
-            nodes = torch.arange(start, min(start + size, graph.nodes))
+        for start in range(0, self.graph.nodes, size):
+            nodes = torch.arange(start, min(start + size, self.graph.nodes))
             view = self.view_around(nodes)
             yield torch.cat([self.scores_of(view, model) for model in models])
 
@@ -91,11 +104,11 @@ class Inference:
         """Return every replica as a model of its own."""
         if not isinstance(self.method, NetworkMethod) or self.model.replicas == 1:
             return [self.model]
-        features, _ = self.on_device
+        width = self.model.shape.features
         state = self.model.state_dict()
         models = []
         for r in range(self.model.replicas):
-            alone = self.method.build(features.width, self.data.classes, (0,), self.model.backend)
+            alone = self.method.build(width, self.data.classes, (0,), self.model.backend)
             alone.load_state_dict({name: weight[r : r + 1] for name, weight in state.items()})
             models.append(alone.to(self.device))
         return models
@@ -126,9 +139,31 @@ class Inference:
 
     def view_around(self, nodes: Tensor) -> View:
         """Return the model's input for some nodes [k], ascending in it."""
-        features, graph = self.on_device
+        graph = self._graph_on_device
         field = ReceptiveField.around(graph, nodes.to(graph.device), self.model.hops)
-        return View.of_field(features, graph, field)
+        if self.data.rows_on_disk is None or self.known is not None:
+            return View.of_field(self.on_device[0], graph, field)
+        rows = self.data.feature_rows(field.nodes.cpu().numpy())
+        features = replace(self.features_of_rows(rows), row_ids=field.nodes.cpu())
+        return View(features.to(self.device), field, graph.weighted_degrees[field.nodes])
+
+    def features_of_rows(self, rows: SparseRows) -> Features:
+        """Return raw features [k, d_x] as the model reads them, scaled by what it was trained on.
+
+        For methods whose features are made row by row.
+        """
+        some = NodeData.build(
+            name=self.data.name,
+            features=rows,
+            labels=np.full(rows.shape[0], -1),
+            edges=np.zeros((2, 0), dtype=np.int64),
+            class_names=self.data.class_names,
+        )
+        matrix = features_read(self.method, some, self.trained_on or self.data)
+        if isinstance(matrix, np.ndarray) or self.data.has_dense_features:
+            values = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+            return DenseFeatures(torch.from_numpy(values).float(), torch.arange(some.nodes))
+        return SparseFeatures.from_scipy(matrix, torch.float32)
 
 
 def features_read(method: Method, data: NodeData, trained_on: NodeData | None = None) -> Matrix:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.data import NodeData, ReadKeywords
+from agnn.data import ReadKeywords
 from agnn.errors import InputError
-from agnn.graph import DenseFeatures, Graph, ReceptiveField, SparseFeatures, View
+from agnn.graph import Graph, ReceptiveField, View
 from agnn.methods import NetworkMethod
-from agnn.runs._inference import Inference, features_read
+from agnn.runs._inference import Inference
 
 if TYPE_CHECKING:
     from agnn.data.tables import NewNodes
@@ -48,6 +46,8 @@ def scores_of_new(
 
 def view_of_new(inference: Inference, new: NewNodes) -> View:
     """Return the model's input for the new nodes, exactly as in the whole larger graph."""
+    from scipy import sparse
+
     graph = inference.graph
     hops = inference.model.hops
     count = len(new.ids)
@@ -76,7 +76,8 @@ def view_of_new(inference: Inference, new: NewNodes) -> View:
         None if extra_weights is None else extra_weights[is_inside].double(),
         minlength=nodes.numel(),
     )
-    features = _features(inference, nodes[is_known].numpy(), new).to(inference.device)
+    rows = [inference.data.feature_rows(nodes[is_known].numpy()), new.features]
+    features = inference.features_of_rows(sparse.vstack(rows, format="csr")).to(inference.device)
     return View(features.select(field.nodes), field, degrees.to(inference.device)[field.nodes])
 
 
@@ -110,24 +111,3 @@ def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tens
         is_seen[outer] = True
         rings.append(outer)
     return rings
-
-
-def _features(
-    inference: Inference, nodes: NDArray[np.int64], new: NewNodes
-) -> DenseFeatures | SparseFeatures:
-    """Return the features of some known nodes and all new ones, in the model's form."""
-    from scipy import sparse
-
-    data = inference.data
-    part = NodeData.build(
-        name=data.name,
-        features=sparse.vstack([data.features[nodes], new.features], format="csr"),
-        labels=np.full(nodes.size + len(new.ids), -1),
-        edges=np.zeros((2, 0), dtype=np.int64),
-        class_names=data.class_names,
-    )
-    rows = features_read(inference.method, part, data)
-    if isinstance(inference.on_device[0], DenseFeatures):
-        values = rows.toarray() if sparse.issparse(rows) else rows
-        return DenseFeatures(torch.from_numpy(values).float(), torch.arange(part.nodes))
-    return SparseFeatures.from_scipy(sparse.csr_array(rows), torch.float32)

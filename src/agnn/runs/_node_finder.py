@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable
-from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -27,12 +26,6 @@ class NodeFinder:
 
     def __init__(self, data: NodeData) -> None:
         self._data = data
-
-    @cached_property
-    def _by_text(self) -> dict[str, int]:
-        """Ids that are not text, by their text. Of the ids 1 and "1", "1" means the text."""
-        ids = self._data.node_ids
-        return {str(node_id): k for k, node_id in enumerate(ids) if type(node_id) is not str}
 
     def prepare(self) -> None:
         """Make the tables now."""
@@ -58,7 +51,8 @@ class NodeFinder:
         index = self._data.index_of(query)
         if index is None and isinstance(query, str | int | np.integer):
             index = self._data.index_of(str(query))
-            return self._by_text.get(str(query)) if index is None else index
+            # Of the ids 1 and "1", "1" means the text.
+            return self._data.index_of_text(str(query)) if index is None else index
         return index
 
     def _hint(self, query: str) -> str:
@@ -69,9 +63,9 @@ class NodeFinder:
 
     def _alike(self, query: str) -> list[str]:
         """Return the ids worth a comparison: all, or in a large graph those of a like spelling."""
-        texts = [str(node_id) for node_id in self._data.node_ids]
-        if len(texts) <= _MOST_COMPARED:
-            return texts
+        texts = map(str, self._data.node_ids)
+        if self._data.nodes <= _MOST_COMPARED:
+            return list(texts)
         alike = (
             text
             for text in texts

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _FILE: Final = re.compile(r"predictions-\d{5}\.parquet")
 _ROWS_AT_ONCE: Final = 65_536
+_ROWS_WRITTEN: Final = 16_384
 _BYTES_AT_ONCE: Final = 2**25  # that rank 0 receives from all ranks together
 
 
@@ -159,15 +160,14 @@ class PredictionWriter:
         names = folder.manifest.class_names
         label_names = (*names, None)  # the last is what -1 stands for
         writer = None
-        start = 0
         try:
-            for ids in folder.ids(part.first, part.first + part.own):
-                rows = slice(start, start + len(ids))
-                start += len(ids)
+            for start in range(0, max(1, part.own), _ROWS_WRITTEN):
+                rows = slice(start, min(start + _ROWS_WRITTEN, part.own))
+                ids = folder.ids[part.first + rows.start : part.first + rows.stop]
                 ensemble = Ensemble.of_scores(scores[:, rows].cpu(), temperature)
                 labels = tuple(label_names[label] for label in part.labels[rows])
                 predictions = Predictions(
-                    ensemble.probabilities, ensemble.disagreement, tuple(ids), names, labels
+                    ensemble.probabilities, ensemble.disagreement, ids, names, labels
                 )
                 columns = predictions.to_dict()
                 columns["label"] = pyarrow.array(columns["label"], pyarrow.string())

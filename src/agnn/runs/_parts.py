@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -46,9 +45,10 @@ def parts_data(path: Path | str) -> NodeData:
 
 
 class PartsData(NodeData):
-    """The data of a run on parts: features, edges and ids are read when they are first needed.
+    """The data of a run on parts: features, edges and ids are read where they are asked for.
 
-    Nodes are in the order of the parts. The fingerprint is the name of the partition.
+    Nodes are in the order of the parts. The fingerprint is the name of the partition. What concerns
+    some nodes is read from memory-mapped files; `features` and `edges` hold the whole graph.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class PartsData(NodeData):
         known = parts_data(path) if known is None else known
         manifest = PartsFolder(path).manifest
         data: PartsData = object.__new__(cls)
-        names = vars(known).keys() - {"features", "edges", "node_ids", "edge_weights"}
+        names = vars(known).keys() - {"features", "edges", "node_ids", "edge_weights", "unweighted"}
         vars(data).update({name: vars(known)[name] for name in names})
         values = manifest.preprocessing
         vars(data).update(
@@ -97,9 +97,46 @@ class PartsData(NodeData):
         return self.manifest.feature_count
 
     @cached_property
-    def node_ids(self) -> tuple[Hashable, ...]:
-        """[n] the ids of the nodes."""
-        return tuple(chain.from_iterable(PartsFolder(self.path).ids(0, self.nodes)))
+    def _folder(self) -> PartsFolder:
+        return PartsFolder(self.path)
+
+    @property
+    def node_ids(self) -> Any:
+        """[n] the ids of the nodes, on disk."""
+        return self._folder.ids
+
+    def index_of(self, node_id: Hashable) -> int | None:
+        """Return the index of the node with this id; None if there is none."""
+        return self._folder.ids.position_of(node_id)
+
+    def index_of_text(self, text: str) -> int | None:
+        """Return the same: ids in parts are all numbers or all text."""
+        return self.index_of(text)
+
+    def feature_rows(self, nodes: NDArray[np.int64]) -> Any:
+        """Return the features of some nodes [k], given by index; [k, d_x]."""
+        return self._folder.feature_rows(nodes)
+
+    @property
+    def has_dense_features(self) -> bool:
+        """Whether features are a table, of whose entries many are stored."""
+        return self.manifest.is_dense
+
+    @property
+    def has_negative_features(self) -> bool:
+        """Whether a feature is below 0."""
+        return self.manifest.is_signed
+
+    @property
+    def column_statistics(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """[d_x] each: the means of the features, and the inverse of their deviations."""
+        return np.array(self.manifest.column_means), np.array(self.manifest.column_scales)
+
+    @property
+    def rows_on_disk(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """The graph by rows, in memory-mapped files: offsets, columns and weights."""
+        offsets, columns, weights = self._folder.rows
+        return offsets, columns, weights if self.is_weighted else None
 
     @cached_property
     def features(self) -> Any:
@@ -122,18 +159,27 @@ class PartsData(NodeData):
         return self._whole.edge_weights if self.is_weighted else None
 
     @cached_property
+    def unweighted(self) -> Any:
+        """The same data in which every edge counts alike; itself if it has no edge weights."""
+        if not self.is_weighted:
+            return self
+        data = PartsData.of(self.path, self)
+        vars(data)["manifest"] = replace(self.manifest, is_weighted=False)
+        return data
+
+    @cached_property
     def _whole(self) -> NodeData:
-        part = PartsFolder(self.path).part(0, 1)
-        receivers = np.repeat(np.arange(self.nodes), np.diff(part.offsets))
-        is_first = receivers < part.columns
+        offsets, columns, weights = self._folder.rows
+        receivers = np.repeat(np.arange(self.nodes), np.diff(offsets))
+        is_first = receivers < columns
         return NodeData.build(
             name=self.name,
-            features=part.features,
+            features=self.feature_rows(np.arange(self.nodes)),
             labels=self.labels,
-            edges=np.stack([receivers[is_first], np.asarray(part.columns)[is_first]]),
+            edges=np.stack([receivers[is_first], columns[is_first]]),
             class_names=self.class_names,
             node_ids=range(self.nodes),
-            edge_weights=None if part.weights is None else part.weights[is_first],
+            edge_weights=None if weights is None else weights[is_first],
         )
 
 

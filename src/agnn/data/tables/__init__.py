@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
 
 from agnn.data.tables._columns import NodeTable as NodeTable
 from agnn.data.tables._large import LargeTables as LargeTables
+from agnn.data.tables._large_ids import NumberIndex as NumberIndex, TextIndex as TextIndex
 from agnn.data.tables._read import (
     NewNodes as NewNodes,
     data_of_records as data_of_records,

@@ -65,6 +65,13 @@ class TextIndex:
             check_distinct(pd.Series(ids.to_pandas()), where)
             # Two different ids have one hash, which the next seed will not give them.
 
+    @classmethod
+    def of_bytes(cls, ends: NDArray[np.int64], content: NDArray[np.uint8], where: str) -> TextIndex:
+        """Return the index of the texts that end at `ends` [n] in the bytes of all."""
+        offsets = np.concatenate([np.zeros(1, np.int64), ends])
+        buffers = pa.py_buffer(offsets), pa.py_buffer(content)
+        return cls(pa.LargeStringArray.from_buffers(ends.size, *buffers), where)
+
     def positions_of_both(self, first: Any, second: Any) -> NDArray[np.int64]:
         """Return the positions that two series of ids name; -1 for none; [2, k]."""
         return np.stack([self._positions(values) for values in (first, second)])

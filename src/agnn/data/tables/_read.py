@@ -196,7 +196,7 @@ class _NewTables:
 
 def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions) -> ReadOptions:
     """Return the options for new edges of `data`: where it has weights, these have some, too."""
-    if data.edge_weights is None:
+    if not data.is_weighted:
         if options.edge_weight is not None:
             raise InputError(f"'{data.name}' has no edge weights; leave out `edge_weight`.")
         return options

@@ -54,7 +54,7 @@ def _examples(address: str, model: ServedModel) -> list[str]:
         commands.append(post_command("/predict", sets))
     if model.preprocessing is not None:
         new = {"id": "a new node", "columns": example_columns(model.preprocessing)}
-        weight = [] if model.run.data.edge_weights is None else [1.0]
+        weight = [1.0] if model.run.data.is_weighted else []
         edge = [new["id"], plain_id(node), *weight]
         commands.append(post_command("/predict/new", {"nodes": [new], "edges": [edge]}))
     if model.why_no_reasons is None:

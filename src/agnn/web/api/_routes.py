@@ -175,9 +175,7 @@ def _responses(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
 def _add_questions(
     router: APIRouter, model: ServedModel, work: Workload, token: tuple[int, ...]
 ) -> None:
-    new_nodes = new_nodes_schema(
-        model.preprocessing, has_edge_weights=model.run.data.edge_weights is not None
-    )
+    new_nodes = new_nodes_schema(model.preprocessing, has_edge_weights=model.run.data.is_weighted)
     first = str(model.run.data.node_ids[0])
 
     @router.post(

@@ -73,7 +73,7 @@ class ServedModel:
             title=self.run.method.title,
             data=self.run.data.name,
             nodes=self.run.data.nodes,
-            edges=self.run.data.edges.shape[1],
+            edges=self.run.data.edge_count,
             classes=list(self.run.data.class_names),
             replicas=self.run.replicas,
             test_accuracy=self.run.accuracy.mean,
@@ -133,7 +133,7 @@ class ServedModel:
                 f"{self.run.method.title} has no model that could predict new nodes."
             )
         table, links, key = _tables(self.run, nodes, edges)
-        weight = None if self.run.data.edge_weights is None else _WEIGHT
+        weight = _WEIGHT if self.run.data.is_weighted else None
         options: ReadKeywords = {"node_id": key, "edge_weight": weight}
         wanted = _wanted(decisions)
         if wanted.is_empty:
@@ -215,7 +215,7 @@ def _tables(run: Run, nodes: Sequence[NewNode], edges: Sequence[Link]) -> tuple[
 
     links = [(end(edge[0]), end(edge[1])) for edge in edges]
     frame = DataFrame(links, columns=["source", "target"], dtype=object)
-    if run.data.edge_weights is not None:
+    if run.data.is_weighted:
         frame[_WEIGHT] = [float(edge[2]) for edge in edges if len(edge) == 3]
     table, key = _table(nodes)
     return table, frame, key

@@ -112,7 +112,7 @@ def _wanted_nodes(
 def _default_nodes(explorer: Explorer) -> list[int]:
     """All nodes of a small graph; of a larger one the first of every cohort, and a sample."""
     count = explorer.data.nodes
-    is_small = count <= _MOST and explorer.data.edges.shape[1] <= _MOST_EDGES
+    is_small = count <= _MOST and explorer.data.edge_count <= _MOST_EDGES
     return list(range(count)) if is_small else _sample(explorer, _PART)
 
 
