@@ -156,7 +156,7 @@ def candidate_text(tried: Tried, seconds_left: float | None) -> str:
     """Return a line on a candidate of the automatic choice and the time left, if it is limited."""
     result = tried.remark
     if tried.scores:
-        result = f"{tried.result} on labels held out in {len(tried.scores)} splits"
+        result = f"{tried.result}, the mean over {len(tried.scores)} sets of held-out labels"
     line = f"tried {tried.words}: {result}"
     return line if seconds_left is None else f"{line}; {duration(seconds_left)} left to choose"
 

@@ -278,17 +278,17 @@ def test_unlike_neighbours_end_in_another_method_and_the_run_says_so(monkeypatch
 )
 def test_what_is_asked_for_is_not_chosen(given):
     data = graph(is_alike=False)
-    assert Training(data=data).plan().leaves_method_open
-    assert not Training(data=data, **given).plan().leaves_method_open
+    assert Training(data=data).plan().rivals
+    assert not Training(data=data, **given).plan().rivals
 
 
 def test_like_neighbours_and_many_labels_leave_nothing_to_choose(monkeypatch):
     monkeypatch.setattr(module, "_FEW", 40)
     plan = Training(data=graph(is_alike=True)).plan()
-    assert not plan.leaves_method_open
+    assert not plan.rivals
     assert plan.choose() is plan
     monkeypatch.setattr(module, "_FEW", 41)
-    assert Training(data=graph(is_alike=True)).plan().leaves_method_open
+    assert Training(data=graph(is_alike=True)).plan().rivals
 
 
 def test_a_first_look_is_small_and_says_that_it_is_one():
@@ -302,12 +302,12 @@ def test_a_large_graph_takes_the_first_look_by_itself(monkeypatch):
     data = graph(is_alike=False)
     plan = Training(data=data).plan()
     assert (len(plan.seeds), plan.method.hidden, plan.method.epochs) == (3, 32, 150)
-    assert not plan.leaves_method_open
+    assert not plan.rivals
     assert plan.first_look.startswith("This is a first look, because a full training would")
     assert "`--replicas 5`" in plan.first_look
     full = Training(data=data, replicas=5).plan()
     assert (len(full.seeds), full.method.epochs, full.first_look) == (5, 1000, None)
-    assert full.leaves_method_open
+    assert full.rivals
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,14 @@ def test_a_column_of_weights_is_trained_with_saved_and_asked_for(agnn: Any, here
     assert answer.code == 2
     assert "has edge weights, so new edges need theirs. It has no column 'w'" in answer.err
     assert "Does not use edge weights." in agnn("methods gat").out
+
+
+def test_the_default_says_what_held_out_labels_choose_between(agnn, here, monkeypatch):
+    write_tables(here)
+    monkeypatch.setattr("agnn.choosing._default._EPOCHS", (2, 2))
+    answer = agnn("train --nodes nodes.csv --edges edges.csv --label topic --replicas 3")
+    assert answer.code == 0
+    words = " ".join(answer.out.split())
+    assert "First, held-out labels choose between AGNN+, AGNN and APPNP." in words
+    tried = re.findall(r"tried (\S+): log loss [\d.]+, the mean over 10 sets", answer.err)
+    assert tried == ["AGNN+", "AGNN", "APPNP"]

@@ -25,6 +25,7 @@ from agnn.choosing._class_weights import (
     rare_class_warning as rare_class_warning,
 )
 from agnn.choosing._default import (
+    Rival as Rival,
     challenge as challenge,
     rivals as rivals,
     small_form as small_form,

@@ -22,7 +22,8 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     """Print what is worth knowing before the training."""
     from agnn.choosing import optimism
     from agnn.data import SplitSpec
-    from agnn.methods import NetworkMethod
+    from agnn.methods import NetworkMethod, get_method
+    from agnn.tables import enumeration
 
     training = plan.training
     note = optimism(plan.splits, plan.folds) if training.search is not None else None
@@ -40,11 +41,10 @@ def print_plan(plan: Plan, *, is_json: bool) -> None:
     for remark in plan.remarks:
         console.print(remark)
     console.print()
-    if plan.leaves_method_open:
-        console.print(
-            "The known labels do not show that neighbours are alike, so other methods are tried "
-            "first.\n"
-        )
+    if plan.rivals:
+        titles = dict.fromkeys(get_method(name).title for name, _ in plan.rivals)
+        names = enumeration([plan.method.title, *titles])
+        console.print(f"First, held-out labels choose between {names}.\n")
     if isinstance(plan.method, NetworkMethod):
         needed = plan.method.memory_estimate(plan.task()).total / 2**20
         memory = f"{needed / 1024:.1f} GiB" if needed >= 1024 else f"{max(needed, 1):.0f} MiB"

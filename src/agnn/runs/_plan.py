@@ -17,6 +17,7 @@ from agnn.choosing import (
     Choice,
     OnTrial,
     OnTried,
+    Rival,
     Search,
     Workers,
     challenge,
@@ -118,7 +119,7 @@ class Plan:
         if training.is_auto:
             nested = self._nested_estimate(on_tried) if training.nested else None
             return self._choose_method(on_tried, nested)
-        if self.leaves_method_open:
+        if self.rivals:
             return self._challenge_default(on_tried)
         if training.search is None:
             return self
@@ -200,20 +201,19 @@ class Plan:
         return replace(first, splits=(replace(split, validation=others, test=nobody),))
 
     @property
-    def leaves_method_open(self) -> bool:
-        """Whether held-out labels choose between the default method and a few others.
+    def rivals(self) -> tuple[Rival, ...]:
+        """What held-out labels compare the default method with, if anything.
 
-        They do where no method and no setting of one is given, on graphs without a preset that
-        has `rivals` of the default.
+        They do where no method and no setting of one is given, on graphs without a preset.
         """
         training = self.training
         if training.method is not None or training.given_changes or self.division is not None:
-            return False
+            return ()
         if training.search is not None or training.tuned:
-            return False
+            return ()
         if self.first_look is not None or preset_name(self.data) != "*":
-            return False
-        return bool(rivals(self._choosing_task()))
+            return ()
+        return rivals(self._choosing_task())
 
     def _challenge_default(self, on_tried: OnTried | None) -> Plan:
         """Return the plan of the default method, or of one that held-out labels clearly prefer."""
