@@ -33,7 +33,9 @@ def main() -> None:
     parser.add_argument(
         "--datasets", nargs="+", default=[*_REPLICAS], help="names or .npz files, not of audits"
     )
-    parser.add_argument("--methods", nargs="+", default=["agnn"])
+    parser.add_argument(
+        "--methods", nargs="+", default=["agnn"], help='or "default", of suggestions'
+    )
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--labels", type=int, default=500, help="of cross-fitted runs")
     parser.add_argument("--epochs", type=int, help="of cross-fitted runs, at most")
@@ -83,7 +85,7 @@ def _audit(chosen: argparse.Namespace) -> list[ResultTable]:
 
 def _suggest(chosen: argparse.Namespace) -> list[ResultTable]:
     graphs = [*map(_load, chosen.datasets)]
-    changes = {"epochs": chosen.epochs}
+    changes = {} if chosen.epochs is None else {"epochs": chosen.epochs}
     return [
         suggest.result_table(
             [*suggest.measure(_seeds(chosen), graphs, chosen.sizes, method, changes)]

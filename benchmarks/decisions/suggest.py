@@ -23,6 +23,7 @@ from agnn.runs import Run, evaluate
 from agnn.tables import Column, ResultTable, Row
 from benchmarks.decisions.sets import LINEAR, linear_run
 
+DEFAULT = "default"  # what `agnn train` does without a method
 DATASETS = ("cora", "citeseer")
 SIZES = (20, 40, 60, 80, 120)
 PEERS = ("TypiClust", "CoreSet", "MaxHerding")  # of scikit-activeml
@@ -97,6 +98,9 @@ def measure(
             def train(known: NodeData, seed: int = seed) -> Run:
                 if method == LINEAR:
                     return linear_run(known, points, seed)  # noqa: B023 (called in this round)
+                if method == DEFAULT:
+                    known = replace(known, name=f"{known.name} without presets")
+                    return evaluate(None, known, "cross-fit", [seed], changes=changes)
                 return evaluate(method, known, "cross-fit", [seed], changes=changes)
 
             for way, batches in ways.items():
