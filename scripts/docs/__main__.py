@@ -63,6 +63,7 @@ def build() -> None:
         raise SiteError("\n".join(wrong))
     pages = len(list(site.rglob("*.html")))
     print(f"{pages} pages in {site.relative_to(ROOT)}, {time.perf_counter() - start:.0f} s")
+    print("`make docs-serve` shows them with search, which browsers do not allow in files.")
 
 
 def main(words: list[str]) -> int:
