@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from sklearn.metrics import log_loss
 
 import agnn
@@ -116,6 +117,24 @@ def test_a_method_without_a_network_must_also_lead_the_networks(monkeypatch, err
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials of a few epochs."""
     monkeypatch.setattr(module, "_EPOCHS", (5, 5))
+
+
+@pytest.mark.parametrize(("most", "forms"), [(CLASSES * NODES, 2), (CLASSES * NODES - 1, 1)])
+def test_sparse_features_are_not_made_a_large_table_for_a_trial(monkeypatch, most, forms):
+    monkeypatch.setattr(module, "_MOST_ENTRIES", most)
+    monkeypatch.setattr(module, "_fold_scores", lambda *_: [0.0] * 10)
+    data = graph(is_alike=False)
+    data = replace(data, features=csr_array(np.eye(CLASSES, dtype=np.float32)[data.labels]))
+
+    def prepared(name: str, changes: dict[str, object]) -> Method:
+        scaling = {"separated": "standard", "agnn": "length", "appnp": "length"}
+        known = {"scaling": scaling[name]} if name in scaling else {}
+        return prepare(name, data, "stratified", known | changes)
+
+    choice = challenge(get_method("agnn_plus")(), prepared, task_of(data))
+    names = [tried.method.name for tried in choice.tried]
+    assert names.count("separated") == forms, "the form that standardises is left out"
+    assert {"agnn_plus", "agnn", "appnp", "ridge"} < {*names}
 
 
 @pytest.mark.usefixtures("short")

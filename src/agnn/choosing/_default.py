@@ -12,7 +12,7 @@ import numpy as np
 from agnn.choosing._choice import Choice, Tried
 from agnn.choosing._class_weights import ClassWeight, class_weights
 from agnn.choosing._halving import OnTried, without_other_labels
-from agnn.data import SplitSpec, make_splits
+from agnn.data import NodeData, SplitSpec, make_splits
 from agnn.errors import AgnnError, DivergedError
 from agnn.methods import Method, NetworkMethod, Task
 from agnn.metrics import Interval, apply_temperature, held_out_predictions, helpful_temperature
@@ -38,6 +38,7 @@ _FOLDS: Final = (10, 5)  # of a small graph and of a larger one
 _EPOCHS: Final = (300, 100)
 _MOST_LINES: Final = 300_000  # nodes and edges that are compared within minutes on two cores
 _GPU_LINES: Final = 50  # times as many
+_MOST_ENTRIES: Final = 50_000_000  # of features, where words are standardised
 _TINY: Final = 1e-12
 
 
@@ -106,7 +107,8 @@ def challenge(
     candidates = [Tried(default, {}, "log_loss")]
     for name, changes in rivals(task):
         method = prepare(name, changes)
-        if class_weight is None or method.takes_class_weights:
+        takes_weights = class_weight is None or method.takes_class_weights
+        if takes_weights and not _is_much_denser(method, visible):
             candidates.append(Tried(method, changes, "log_loss"))
     for candidate in candidates:
         _try(candidate, trial, _EPOCHS[is_large], class_weight)
@@ -126,6 +128,13 @@ def challenge(
         # With the settings that suit the data: what was tried is a small form of it.
         choice = replace(choice, method=prepare(choice.winner.method.name, {}))
     return choice
+
+
+def _is_much_denser(method: Method, data: NodeData) -> bool:
+    """Return whether a method makes a large dense table of sparse features."""
+    if not isinstance(method, NetworkMethod):
+        return False
+    return method.input_entries(data) > max(_MOST_ENTRIES, data.features.nnz)
 
 
 def _lines(task: Task) -> float:
