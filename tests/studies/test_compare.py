@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
@@ -271,6 +272,34 @@ def test_no_method_takes_more_than_its_share_and_what_is_not_reached_is_named(to
     assert {entry.name for entry in found.entries} == {"majority", "sgc", "ridge"}
     assert found.missing == ("GCN",)
     assert {entry.n for entry in found.entries} == {2}  # the others go on without it
+
+
+@pytest.mark.parametrize(("name", "step"), [("ridge", "candidates"), ("boosting", "scores")])
+def test_a_method_without_epochs_keeps_to_its_share_too(toy, monkeypatch, name, step):
+    clock = SimpleNamespace(now=0.0)
+    for module in (_compare, _executor):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    done = []
+
+    def slow(_: agnn.methods.Method, data: NodeData, splits: object) -> object:
+        if step == "scores":  # of one fold
+            done.append(clock.now)
+            clock.now += 8.0
+            return np.full((data.nodes, data.classes), 1 / data.classes)
+
+        def settings() -> Iterator[object]:
+            for _ in range(25):
+                done.append(clock.now)
+                clock.now += 8.0
+                yield [lambda nodes: np.zeros((len(nodes), data.classes))] * len(splits)
+
+        return settings()
+
+    monkeypatch.setattr(agnn.methods.get_method(name), step, slow)
+    found = agnn.compare(toy, ["majority", name, "sgc"], split="cross-fit", time_limit=60.0)
+    assert "sgc" in {entry.name for entry in found.entries}
+    assert name not in {entry.name for entry in found.entries}
+    assert len(done) == 4, "eight seconds each, and a share of thirty"
 
 
 def test_a_method_that_fails_leaves_the_others(toy):

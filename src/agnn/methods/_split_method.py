@@ -36,7 +36,10 @@ class SplitMethod(Method):
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica; each distinct split is computed once."""
         splits, places = _distinct_splits(task)
-        scores = [torch.from_numpy(self.scores(task.data, split)).float() for split in splits]
+        scores = []
+        for split in splits:
+            _tell_alive(task)
+            scores.append(torch.from_numpy(self.scores(task.data, split)).float())
         return Outcome(torch.stack([scores[index] for index in places]).to(task.device))
 
 
@@ -81,6 +84,7 @@ class ChoosingMethod(SplitMethod):
         best = [_WORST] * len(places)
         kept: list[Predictor] = []
         for predictors in self.candidates(task.data, splits):
+            _tell_alive(task)
             kept = kept or [predictors[index] for index in places]
             if not any(nodes.size for nodes in parts):
                 break
@@ -98,6 +102,12 @@ class ChoosingMethod(SplitMethod):
                     kept[replica] = predictors[places[replica]]
         everything = np.arange(task.data.nodes)
         return [self.probabilities(predict(everything)) for predict in kept]
+
+
+def _tell_alive(task: Task) -> None:
+    """Call the progress of a method without epochs, which may end it: time may be limited."""
+    if task.progress is not None:
+        task.progress(0, 1)
 
 
 def _distinct_splits(task: Task) -> tuple[list[Split], list[int]]:
