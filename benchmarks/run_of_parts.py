@@ -4,8 +4,9 @@
 
 The tables have text ids, 16 numbers, 8 classes and a split column; the network has two layers of
 width 16. They are divided by
-`agnn partition`; then `agnn train PARTS --ranks N --out RUN` and `agnn predict RUN --out FILE` run
-as a user would run them, and VmHWM of each of their processes is read until it ends.
+`agnn partition`; then `agnn train PARTS --ranks N --out RUN`, `agnn predict RUN --out FILE` and
+`agnn explain RUN NODE` run as a user would run them, and VmHWM of each of their processes is read
+until it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CLASSES = 8
 
 
 def main() -> None:
-    """Print the peaks in MiB of a training and of a prediction, and whether they succeeded."""
+    """Print the peaks in MiB of a training, its predictions and an explanation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=5_000_000)
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def measure(home: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """Return the peaks of partition, training and prediction in `home`."""
+    """Return the peaks of partition, training, prediction and explanation in `home`."""
     home.mkdir(exist_ok=True)
     parts = home / "parts"
     run = home / "run"
@@ -61,6 +62,7 @@ def measure(home: Path, given: argparse.Namespace) -> dict[str, Any]:
     ranks = ["--ranks", str(given.ranks), "--quiet"]
     result["train"] = peaks(["train", str(parts), *options, *ranks, "--out", str(run)])
     result["predict"] = peaks(["predict", str(run), "--out", str(home / "predictions.csv")])
+    result["explain"] = peaks(["explain", str(run), "user:5@example"])
     config = json.loads((run / "config.json").read_text(encoding="utf-8"))
     result["accuracy"] = config["accuracy"]["mean"]
     return result

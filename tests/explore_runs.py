@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from agnn.data import NodeData, Split
 from agnn.methods import get_method
-from agnn.runs import evaluate, save_run
+from agnn.runs import evaluate, load_run, save_run
+from agnn.web.explore import Explorer, Labelling
 
 NODES, HUB, SCRIPT, ALONE = 200, 60, 61, 0
 SCRIPT_ID = "<script>window.broken = 1</script>"
@@ -43,3 +46,15 @@ def write_run(folder: Path, method: str, split: str = "fixed") -> Path:
     run = evaluate(get_method(method)(**fields), explored_data(), split, seeds=range(3))
     save_run(run, folder)
     return folder
+
+
+@contextmanager
+def label_mode(folder: Path) -> Iterator[Labelling]:
+    """Label mode over a stored run; labels and what is trained with them are beside its folder."""
+    explorer = Explorer([load_run(folder)])
+    explorer.prepare()
+    labels = folder.with_name(f"{folder.name}.labels.jsonl")
+    retrained = folder.with_name(f"{folder.name}-labelled")
+    made = Labelling(explorer, folder, labels, retrained, trust_unchecked=False)
+    yield made
+    made.close()

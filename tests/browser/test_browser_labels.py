@@ -11,8 +11,8 @@ from explorer_page import PATIENCE, ExplorerPage, at
 from test_browser_axe import axe, violations
 
 from agnn.runs import load_run, read_labels
-from agnn.web.explore import Explorer, Labelling
-from explore_runs import CLASSES, write_run
+from agnn.web.explore import Labelling
+from explore_runs import CLASSES, label_mode, write_run
 
 __all__ = ["axe"]  # a fixture
 TARGET = 100
@@ -20,15 +20,8 @@ TARGET = 100
 
 @pytest.fixture(scope="module")
 def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
-    folder = write_run(tmp_path_factory.mktemp("label") / "run", "gcn")
-    explorer = Explorer([load_run(folder)])
-    explorer.prepare()
-    made = Labelling(
-        explorer, folder, folder.with_name("run.labels.jsonl"), folder.with_name("run-labelled"),
-        trust_unchecked=False,
-    )  # fmt: skip
-    yield made
-    made.close()
+    with label_mode(write_run(tmp_path_factory.mktemp("label") / "run", "gcn")) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from explorer_page import ExplorerPage
 from test_browser_axe import axe, violations
 
 from agnn.decisions import audit, suggest
-from agnn.runs import Run, load_run, read_labels
-from agnn.web.explore import Explorer, Labelling
-from explore_runs import CLASSES, write_run
+from agnn.runs import Run, read_labels
+from agnn.web.explore import Labelling
+from explore_runs import CLASSES, label_mode, write_run
 
 __all__ = ["axe"]  # a fixture
 
@@ -20,14 +20,8 @@ __all__ = ["axe"]  # a fixture
 @pytest.fixture(scope="module")
 def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labelling]:
     folder = write_run(tmp_path_factory.mktemp("queue") / "run", "gcn", "3-fold-cross-fit")
-    explorer = Explorer([load_run(folder)])
-    explorer.prepare()
-    made = Labelling(
-        explorer, folder, folder.with_name("labels.jsonl"), folder.with_name("labelled"),
-        trust_unchecked=False,
-    )  # fmt: skip
-    yield made
-    made.close()
+    with label_mode(folder) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +45,7 @@ def opened(
         page = ExplorerPage(browser, address, **(context or {}))
         pages.append(page)
         page.page.goto(f"{page.home}#token={labelling.token}")
-        page.until(lambda: "kept in labels.jsonl" in page.text("#label-count"))
+        page.until(lambda: "kept in run.labels.jsonl" in page.text("#label-count"))
         return page.open(**state) if state else page
 
     yield open_page

@@ -218,8 +218,13 @@ def _drawn_labels(
 
 
 def _part_of(progress: Progress, part: int, parts: int) -> Progress:
-    """Return what tells the progress of one of several trainings as that of all."""
-    return lambda done, total: progress(part * total + done, parts * total)
+    """Return what tells the epochs of one of several trainings as those of all."""
+
+    def tell(done: int, total: int) -> None:
+        if done:  # else settings are being tried
+            progress(part * total + done, parts * total)
+
+    return tell
 
 
 def _measure(

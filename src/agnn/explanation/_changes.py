@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 
 from agnn.data import NodeData, changed_data
@@ -201,11 +200,5 @@ def _features(run: Run, data: NodeData, rows: list[int]) -> Features:
     """Return the features as the model reads them, with some rows as in the changed data."""
     if not rows:
         return run.features
-    few = NodeData.build(
-        name=data.name,
-        features=data.features[rows],
-        labels=np.full(len(rows), -1),
-        edges=np.empty((2, 0), dtype=np.int64),
-        class_names=data.class_names,
-    )
-    return run.features.with_rows(torch.tensor(rows), _network_method(run).features(few, run.data))
+    changed = _network_method(run).features_of_rows(data.features[rows], run.data)
+    return run.features.with_rows(torch.tensor(rows), changed)

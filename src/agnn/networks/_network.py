@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Scaling
+from agnn.data import NodeData, Scaling, SparseRows
 from agnn.data.scaling import suited_scaling
 from agnn.errors import DivergedError, InputError
 from agnn.graph import Features, Graph, adjacency, features_of
@@ -198,6 +198,17 @@ class NetworkMethod(Method):
 
     # Whether `features` reads each row of the data by itself, so that new nodes change no other.
     features_by_row: ClassVar[bool] = True
+
+    def features_of_rows(self, rows: SparseRows, fitted_on: NodeData) -> Matrix:
+        """Return the model's input for some rows [k, d_x] of features like those of `fitted_on`."""
+        some = NodeData.build(
+            name=fitted_on.name,
+            features=rows,
+            labels=np.full(rows.shape[0], -1),
+            edges=np.empty((2, 0), dtype=np.int64),
+            class_names=fitted_on.class_names,
+        )
+        return self.features(some, fitted_on)
 
     def input_entries(self, data: NodeData) -> int:
         """Return an upper bound of the stored entries of `features(data)`."""

@@ -12,15 +12,7 @@ import torch
 from torch import Tensor
 
 from agnn.data import NodeData
-from agnn.graph import (
-    DenseFeatures,
-    Features,
-    Graph,
-    ReceptiveField,
-    SparseFeatures,
-    View,
-    features_of,
-)
+from agnn.graph import Features, Graph, ReceptiveField, SparseFeatures, View, features_of
 from agnn.methods import Method, NetworkMethod
 from agnn.networks import NodeModel
 from agnn.training import free_memory, probabilities
@@ -152,18 +144,14 @@ class Inference:
 
         For methods whose features are made row by row.
         """
-        some = NodeData.build(
-            name=self.data.name,
-            features=rows,
-            labels=np.full(rows.shape[0], -1),
-            edges=np.zeros((2, 0), dtype=np.int64),
-            class_names=self.data.class_names,
-        )
-        matrix = features_read(self.method, some, self.trained_on or self.data)
-        if isinstance(matrix, np.ndarray) or self.data.has_dense_features:
-            values = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
-            return DenseFeatures(torch.from_numpy(values).float(), torch.arange(some.nodes))
-        return SparseFeatures.from_scipy(matrix, torch.float32)
+        assert isinstance(self.method, NetworkMethod)  # noqa: S101 (no other reads row by row)
+        matrix = self.method.features_of_rows(rows, self.trained_on or self.data)
+        if isinstance(matrix, np.ndarray):
+            return features_of(matrix)
+        # Dense or sparse as all rows together are.
+        if self.data.has_dense_features:
+            return features_of(matrix.toarray())
+        return SparseFeatures.from_scipy(matrix)
 
 
 def features_read(method: Method, data: NodeData, trained_on: NodeData | None = None) -> Matrix:
