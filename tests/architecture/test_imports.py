@@ -41,6 +41,7 @@ JOBS = {
     "fastapi": ("web/_errors.py", "web/*/*.py"),
     "pydantic": ("web/*/*.py", "studies/_spec.py", "studies/_reading.py"),
     "starlette": ("web/_errors.py", "web/*/*.py"),
+    "anywidget": ("web/explore/_widget.py",),
     "uvicorn": ("web/server.py", "web/_connections.py"),
     "typer": ("cli/*.py",),
     "rich": ("cli/*.py",),

@@ -24,8 +24,10 @@ from agnn.runs._devices import (
 )
 from agnn.runs._folder import keep_elsewhere as keep_elsewhere, save_run as save_run
 from agnn.runs._label_file import (
+    LabelEntry as LabelEntry,
     LabelFile as LabelFile,
     labels_csv as labels_csv,
+    last_labels as last_labels,
     read_labels as read_labels,
 )
 from agnn.runs._loading import load_run as load_run, run_files as run_files

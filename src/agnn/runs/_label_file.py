@@ -69,7 +69,7 @@ class LabelFile:
     @property
     def labels(self) -> dict[int, int]:
         """The class that each labelled node was given last, by index."""
-        return _labels(self.entries)
+        return last_labels(self.entries)
 
     def give(self, nodes: Iterable[int], label: int) -> None:
         """Give a class to some nodes, both by index, and keep that."""
@@ -230,7 +230,8 @@ def _follow(entries: list[LabelEntry], line: Any, data: NodeData, *, is_first: b
         entries.append(LabelEntry(nodes, class_of(data, line["label"])))
 
 
-def _labels(entries: Iterable[LabelEntry]) -> dict[int, int]:
+def last_labels(entries: Iterable[LabelEntry]) -> dict[int, int]:
+    """Return the class that each node was given last, by index."""
     return {node: entry.label for entry in entries for node in entry.nodes}
 
 
@@ -282,7 +283,7 @@ def read_labels(path: Path | str, data: NodeData) -> dict[int, int]:
     if path.suffix.lower() != ".csv":
         with path.open("rb", buffering=0) as stream:
             entries, _ = _parse(_read_all(stream, path), data, path)
-        return _labels(entries)
+        return last_labels(entries)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             return _read_table(path, csv.reader(stream), data)

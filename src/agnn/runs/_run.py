@@ -18,9 +18,11 @@ from agnn.metrics import (
     Summary,
 )
 from agnn.runs._baselines import BaselineComparison, compare_with_baselines
+from agnn.runs._label_file import class_of, node_of
 from agnn.runs._predictor import Predictor
 from agnn.runs._result import divergence_warning, trial_values
 from agnn.runs._summary import ResultSummary
+from agnn.training import Progress
 
 if TYPE_CHECKING:
     from agnn.decisions import Novelty, PredictionSets, Score, Threshold
@@ -178,11 +180,30 @@ class Run(Predictor):
 
         It is about the first `limit` nodes of a cohort such as "wrong", about these `nodes`, or by
         default about the first of every cohort and a sample. `height` is that of the frame in
-        pixels.
+        pixels. With the extra `notebook` the page also takes labels: `explorer.labels` has them,
+        and `run.retrain(explorer.labels)` trains with them.
         """
         from agnn.web.explore import explorer_cell
 
         return explorer_cell(self, cohort=cohort, nodes=nodes, limit=limit, height=height)
+
+    def retrain(
+        self,
+        labels: Mapping[Hashable, str],
+        *,
+        device: str = "auto",
+        backend: str = "auto",
+        progress: Progress | None = None,
+    ) -> Run:
+        """Return a run of the same method, settings and seeds, trained with further labels.
+
+        `labels` has the name of a class by node id, as `run.explorer().labels`. A node that is
+        labelled here becomes a training node; see `agnn.runs.retrain`, which takes indices.
+        """
+        from agnn.runs._retrain import retrain
+
+        by_index = {node_of(self.data, k): class_of(self.data, labels[k]) for k in labels}
+        return retrain(self, by_index, device=device, backend=backend, progress=progress)
 
     def to_pyg(self, replica: int = 0) -> torch.nn.Module:
         """Return one replica of AGNN, AGNN+, GCN or GLN as a module for torch_geometric.

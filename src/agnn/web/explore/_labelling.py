@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from agnn.data import with_labels
 from agnn.decisions import suggest
@@ -18,10 +18,9 @@ from agnn.errors import InputError
 from agnn.runs import LabelFile, accuracy_before_and_after, labels_csv, load_run, retrain_plan
 from agnn.web._errors import ConflictError, JsonRoute
 from agnn.web.explore._explorer import Explorer, summary_record
+from agnn.web.explore._label_card import GivenLabel, label_record
 from agnn.web.explore._training import Training
 
-_LISTED: Final = 5  # of what was given last
-_MOST_NODES: Final = 100_000  # that are given a class at once
 _MOST_FOLDERS: Final = 1000
 _BATCH: Final = 20  # nodes to label next
 _MOST_SUGGESTED: Final = 500
@@ -60,27 +59,9 @@ class Labelling:
     def to_dict(self) -> dict[str, Any]:
         """All labels, what was given last, and where things are, as JSON values."""
         with self._lock:
-            labels = self.file.labels
-            entries = self.file.entries[-_LISTED:]
+            record = label_record(self.run.data, self.file.entries)
             training = self.training()
-        data = self.run.data
-        latest = [
-            {
-                "label": entry.label,
-                "count": len(entry.nodes),
-                "index": entry.nodes[0],
-                "id": str(data.node_ids[entry.nodes[0]]),
-                "name": data.name_of(entry.nodes[0]),
-            }
-            for entry in reversed(entries)
-        ]
-        return {
-            "file": self.file.path.name,
-            "nodes": list(labels),
-            "classes": list(labels.values()),
-            "latest": latest,
-            "training": training,
-        }
+        return record | {"file": self.file.path.name, "training": training}
 
     def training(self) -> dict[str, Any]:
         """How far the training is, and what the last one came to."""
@@ -209,14 +190,6 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class _Labels(_Body):
-    nodes: Annotated[
-        list[Annotated[int, Field(ge=0, lt=2**31, strict=True)]],
-        Field(min_length=1, max_length=_MOST_NODES),
-    ]
-    label: Annotated[int, Field(ge=0, lt=2**31, strict=True)]
-
-
 class _Task(_Body):
     action: Literal["start", "cancel"]
 
@@ -234,7 +207,7 @@ def add_labelling(app: FastAPI, labelling: Labelling) -> None:
         return JSONResponse(labelling.to_dict())
 
     @router.post("/api/labels")
-    def give(body: _Labels) -> JSONResponse:
+    def give(body: GivenLabel) -> JSONResponse:
         labelling.give(body.nodes, body.label)
         return JSONResponse(labelling.to_dict())
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from agnn.errors import InputError
+from agnn.errors import InputError, UnavailableError
 from agnn.files import check_new_file, write_file
 from agnn.runs import Run
 from agnn.web.explore._explorer import Explorer
@@ -20,7 +21,7 @@ _LOWEST: Final = 200  # pixels: below, nothing of the page is seen
 _SANDBOX: Final = "allow-scripts allow-downloads allow-popups"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, eq=False)
 class ExplorerCell:
     """The explorer as Jupyter, VS Code and marimo show it: a frame that holds the whole page."""
 
@@ -28,8 +29,16 @@ class ExplorerCell:
     title: str
     height: int = 760  # pixels
 
+    @property
+    def labels(self) -> dict[Hashable, str]:
+        """The class that each node was given in the page, by node id; with the extra `notebook`."""
+        raise UnavailableError(
+            "labels come back from the page with anywidget: pip install 'agnn[notebook]', restart "
+            "Python and make the explorer again."
+        )
+
     def __repr__(self) -> str:
-        return f"ExplorerCell({self.title}, {len(self.page) / 1e6:.1f} MB)"
+        return f"{type(self).__name__}({self.title}, {len(self.page) / 1e6:.1f} MB)"
 
     def _repr_html_(self) -> str:
         """Return the frame; the page is inside, so that it is also there in a saved notebook."""
@@ -59,6 +68,8 @@ def explorer_cell(
 ) -> ExplorerCell:
     """Return the explorer of some nodes of a run for a notebook cell; see `Run.explorer`.
 
+    Where anywidget is installed, it is a widget whose page takes labels.
+
     The map has the layout that is kept with the run. Where there is none it shows principal
     components: UMAP takes several seconds.
     """
@@ -66,4 +77,9 @@ def explorer_cell(
         raise InputError(f"`height` must be at least {_LOWEST} pixels; got {height}.")
     explorer = Explorer([run], quick_map(run))
     page = shared_page(explorer, cohort=cohort, nodes=nodes, limit=limit)
-    return ExplorerCell(page, f"{run.method.title} on {run.data.name}", height)
+    title = f"{run.method.title} on {run.data.name}"
+    if find_spec("anywidget") is None:
+        return ExplorerCell(page, title, height)
+    from agnn.web.explore._widget import ExplorerWidget
+
+    return ExplorerWidget(page, title, height, run.data)

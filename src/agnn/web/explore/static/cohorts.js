@@ -19,11 +19,11 @@ export class CohortBar {
 
   /** Offer the cohorts of the run that is shown, and forget what is known of another. */
   refresh() {
-    const { cohorts, is_labelling: isLabelling } = this.page.about;
+    const { cohorts } = this.page.about;
     if (this.now?.key !== "lasso") this.forget();
     at("who").replaceChildren(html("option", { value: "" }, "all nodes"),
       ...cohorts.map(({ key, title, count }) => html("option", { value: key }, `${title} (${count.toLocaleString("en")})`)),
-      ...(isLabelling ? [html("option", { value: NEXT }, "What to label next")] : []));
+      ...(this.page.canSuggest ? [html("option", { value: NEXT }, "What to label next")] : []));
     at("cohort-list").replaceChildren(...cohorts.map(({ key, title, about, count }) =>
       html("li", {}, button(title, () => this.page.cohort(key), { class: "walk", title: about }), " ",
         html("b", {}, count.toLocaleString("en")), html("small", {}, about))));
@@ -41,7 +41,7 @@ export class CohortBar {
     if (!key && this.now?.key === "lasso") return this.show(); // it has no name, so no link has it
     if (key !== (this.now?.key ?? "")) {
       try {
-        const isNext = key === NEXT && this.page.about.is_labelling;
+        const isNext = key === NEXT && this.page.canSuggest;
         this.now = isNext ? await ask("suggestions") : key ? await ask("cohort", { key }) : null;
       } catch (error) {
         this.now = null;

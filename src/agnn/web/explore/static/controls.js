@@ -57,11 +57,12 @@ export function showControls(state, view) {
 }
 
 /** What a page without a server has, and what it has not. @param {import("./types.js").About} about */
-function showShared({ shared, nodes }) {
+function showShared({ shared, nodes, is_labelling: isLabelling }) {
   if (!shared) return;
   document.documentElement.classList.add("shared");
   const whose = shared.count === nodes ? "all nodes" : `${counted(shared.count, "node")}${shared.title ? ` (${shared.title})` : ""}`;
-  at("shared").textContent = `A file with the neighbourhoods of ${whose}, and the removal of up to ${shared.trials} edges of each. Other hops, replicas and betas, other changes than one removal and new labels need agnn explore.`;
+  const labels = isLabelling ? "" : " new labels,";
+  at("shared").textContent = `A file with the neighbourhoods of ${whose}, and the removal of up to ${shared.trials} edges of each. Other hops, replicas and betas,${labels} and other changes than one removal need agnn explore.`;
   at("shared").hidden = false;
 }
 

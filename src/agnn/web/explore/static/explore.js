@@ -44,6 +44,7 @@ export class Page {
     /** @type {import("./types.js").Pair|null} the edge that was clicked, as two indices */
     this.edge = null;
     this.asked = new AbortController();
+    this.canSuggest = about.is_labelling && !about.shared;
     this.stage = new Stage(this);
     this.map = new GraphMap(this);
     this.cohorts = new CohortBar(this);

@@ -20,7 +20,8 @@ export function keys(page) {
     0: () => page.picture().fit(),
   };
   if (page.labelling) Object.assign(actions, {
-    l: page.labelling.focus, u: page.labelling.undo, k: page.labelling.queue.keep, t: page.labelling.queue.take, s: page.labelling.queue.nextBatch,
+    l: page.labelling.focus, u: page.labelling.undo, k: page.labelling.queue.keep, t: page.labelling.queue.take,
+    ...(page.canSuggest ? { s: page.labelling.queue.nextBatch } : {}),
   });
   for (let hops = 1; hops <= page.mostHops; hops++) actions[hops] = () => page.hops(hops);
   at("keys-open").addEventListener("click", actions["?"]);

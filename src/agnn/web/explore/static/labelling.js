@@ -5,6 +5,7 @@ import { LATER, at, button, html } from "./dom.js";
 import { ask, send } from "./questions.js";
 import { Queue } from "./queue.js";
 import { download } from "./save.js";
+import { hearLabels } from "./widget.js";
 import { counted } from "./words.js";
 
 const PAUSE = 400; // milliseconds between questions about a training
@@ -33,6 +34,7 @@ export class Labelling {
     at("label-cancel").addEventListener("click", () => this.#train("cancel"));
     at("label-other").addEventListener("click", () => this.#showOther());
     document.querySelectorAll(".label-key").forEach((each) => each.removeAttribute("hidden"));
+    if (page.about.shared) hearLabels((labels) => this.#take(labels));
     this.#ask();
   }
 
@@ -107,7 +109,7 @@ export class Labelling {
   #take(labels) {
     this.labels = labels;
     this.classes = new Map(labels.nodes.map((node, k) => [node, labels.classes[k]]));
-    this.#follow(labels.training);
+    if (labels.training) this.#follow(labels.training);
     this.show();
     this.page.map.draw();
   }

@@ -1,4 +1,4 @@
-/** What the page asks the server. */
+/** What the page asks the server, or whoever answers in its place. */
 
 /**
  * The server's answer; a refusal is an Error whose message is a sentence.
@@ -10,11 +10,20 @@
  */
 export const ask = (name, parameters = {}, signal) => answered(name, parameters, signal);
 
-let answered = served;
+/**
+ * Have something done; its answer, or an Error whose message is a sentence.
+ * @param {string} name
+ * @param {Record<string, unknown>} body
+ * @returns {Promise<any>}
+ */
+export const send = (name, body) => done(name, body);
 
-/** Have all questions answered by this instead of the server. @param {typeof served} other */
-export function answerWith(other) {
-  answered = other;
+let answered = served, done = posted;
+
+/** Have all this done by others instead of the server. @param {typeof served} answers @param {typeof posted} does */
+export function answerWith(answers, does) {
+  answered = answers;
+  done = does;
 }
 
 async function served(name, parameters, signal) {
@@ -25,13 +34,8 @@ async function served(name, parameters, signal) {
   return answer;
 }
 
-/**
- * Have the server do something; its answer, or an Error whose message is a sentence.
- * @param {string} name
- * @param {Record<string, unknown>} body
- * @returns {Promise<any>}
- */
-export async function send(name, body) {
+/** @returns {Promise<any>} */
+async function posted(name, body) {
   const headers = { "content-type": "application/json" };
   const [response, answer] = await received(`/api/${name}`, undefined, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error(answer.error);

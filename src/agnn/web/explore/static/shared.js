@@ -2,6 +2,7 @@
 
 import { START } from "./link.js";
 import { answerWith } from "./questions.js";
+import { isInWidget, tellWidget } from "./widget.js";
 
 const MOST_FOUND = 20;
 
@@ -16,7 +17,8 @@ export class Answers {
     this.nodes = this.#find("nodes");
   }
 
-  about = () => this.#find("about");
+  about = () => ({ ...this.#find("about"), is_labelling: isInWidget() });
+  labels = () => tellWidget({ asked: "labels" });
   map = () => this.#find("map");
   relevance = ({ run }) => this.#find(`relevance ${run}`);
   cell = ({ run, layer, receiver, sender }) => this.#find(`cell ${run}-${layer}-${receiver}-${sender}`);
@@ -111,5 +113,5 @@ export function answerFromPage() {
   answerWith(async (name, parameters) => {
     const known = await answers;
     return known[name] ? known[name](parameters) : refuse("That takes a server: `agnn explore`.");
-  });
+  }, (name, body) => tellWidget({ sent: name, ...body }));
 }

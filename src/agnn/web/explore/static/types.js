@@ -48,8 +48,8 @@
  *   cohorts: [string, number, number|null][]}} TrainingResult
  * @typedef {{is_running: boolean, done: number, total: number, said: string|null, result: TrainingResult|null,
  *   version: number, shown: string}} Training
- * @typedef {{file: string, nodes: number[], classes: number[], training: Training,
- *   latest: {label: number, count: number, index: number, id: string, name: string}[]}} Labels
+ * @typedef {{file: string, nodes: number[], classes: number[], training?: Training,
+ *   latest: {label: number, count: number, index: number, id: string, name: string}[]}} Labels in a notebook without a training
  *
  * @typedef {{about: About, map: MapAnswer, search: Found, cohort: Cohort, around: Around,
  *   relevance: {layers: (number|null)[][][]}, cell: CellEdges, removals: {effects: (number|null)[][]},
