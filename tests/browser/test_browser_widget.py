@@ -58,13 +58,19 @@ class MarimoPage:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(address)
         self.until(lambda: self.labels() == {} and len(self.views()) == 2)
-        for view in self.views():
-            self.until(lambda view=view: view.locator("#label-count").inner_text() != "")
 
     def views(self) -> list[Any]:
-        """The pages of the explorer, one for each place where the notebook shows it."""
+        """The pages of the explorer that know their labels, one for each place that shows it."""
         frames = [frame for frame in self.page.frames if frame.name == FRAME]
-        return [frame for frame in frames if frame.locator("#answer-title").inner_text()]
+        return [frame for frame in frames if "Python" in frame.locator("#label-count").inner_text()]
+
+    def view_of(self, node: str) -> Any:
+        """The first page, after it went to this node."""
+        view = self.views()[0]
+        view.fill("#search", node)
+        view.press("#search", "Enter")
+        self.until(lambda: view.locator("#answer-title").inner_text() == node)
+        return view
 
     def labels(self) -> dict[str, str] | None:
         """What the second cell read from the explorer; None before it ran."""
@@ -84,31 +90,39 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-@pytest.fixture
-def notebook(browser: Any, runs: list[Any], tmp_path: Path) -> Iterator[MarimoPage]:
+@pytest.fixture(scope="module")
+def served(runs: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of the notebook, and the file in which its second cell writes the labels."""
     pytest.importorskip("marimo")
-    kept, file, log = (tmp_path / name for name in ("labels.txt", "labels.py", "marimo.log"))
-    nodes = [at(100), at(HUB)]
-    folder = str(runs[0].folder)
-    file.write_text(NOTEBOOK.format(folder=folder, nodes=nodes, kept=str(kept)), encoding="utf-8")
+    folder = tmp_path_factory.mktemp("marimo")
+    kept, file, log = (folder / name for name in ("labels.txt", "labels.py", "marimo.log"))
+    text = NOTEBOOK.format(folder=str(runs[0].folder), nodes=[at(100), at(HUB)], kept=str(kept))
+    file.write_text(text, encoding="utf-8")
     port = free_port()
     command = [
         sys.executable, "-m", "marimo", "-q", "run", str(file), "--headless", "--no-token",
         "--port", str(port),
     ]  # fmt: skip
-    home = os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-    address = f"http://127.0.0.1:{port}/"
+    settings = os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}  # no user's
     with log.open("wb") as stream:
-        server = subprocess.Popen(command, stdout=stream, stderr=stream, env=home)  # noqa: S603
-        try:
-            wait_for(f"{address}health", server, log)
-            opened = MarimoPage(browser, address, kept)
-            yield opened
-            opened.context.close()
-            assert opened.complaints == []
-        finally:
-            server.terminate()
-            server.wait(PATIENCE)
+        server = subprocess.Popen(command, stdout=stream, stderr=stream, env=settings)  # noqa: S603
+    try:
+        wait_for(f"http://127.0.0.1:{port}/health", server, log)
+        yield f"http://127.0.0.1:{port}/", kept
+    finally:
+        server.terminate()
+        server.wait(PATIENCE)
+
+
+@pytest.fixture
+def notebook(browser: Any, served: tuple[str, Path]) -> Iterator[MarimoPage]:
+    """The notebook with a Python of its own, without labels."""
+    address, kept = served
+    kept.unlink(missing_ok=True)
+    opened = MarimoPage(browser, address, kept)
+    yield opened
+    opened.context.close()
+    assert opened.complaints == []
 
 
 def wait_for(address: str, server: Any, log: Path) -> None:
@@ -124,8 +138,8 @@ def wait_for(address: str, server: Any, log: Path) -> None:
 
 
 def test_a_label_comes_back_to_python_and_is_shown_in_every_view(notebook: MarimoPage) -> None:
-    view = notebook.views()[0]
-    node = view.locator("#answer-title").inner_text()
+    node = at(HUB)
+    view = notebook.view_of(node)
     for hidden in ("#label-train", "#label-csv", "#queue-next"):
         assert not view.locator(hidden).is_visible()
     assert view.locator("#label-undo").is_disabled()
@@ -142,7 +156,8 @@ def test_a_label_comes_back_to_python_and_is_shown_in_every_view(notebook: Marim
 
 
 def test_only_the_page_of_the_widget_can_give_labels(notebook: MarimoPage) -> None:
-    view = notebook.views()[0]
+    node = at(HUB)
+    view = notebook.view_of(node)
     message = {"sent": "labels", "nodes": [3], "label": 0}
     notebook.page.evaluate("(message) => postMessage(message, '*')", message)  # of another window
     # The page itself may send what it likes; Python takes nodes and classes of the data.
@@ -150,7 +165,6 @@ def test_only_the_page_of_the_widget_can_give_labels(notebook: MarimoPage) -> No
         unknown = {"sent": "labels", "nodes": nodes, "label": label}
         view.evaluate("(message) => parent.postMessage(message, '*')", unknown)
     view.locator("#label-classes button").nth(1).click()
-    node = view.locator("#answer-title").inner_text()
     notebook.until(lambda: bool(notebook.labels()))
     assert notebook.labels() == {node: "green"}
 
