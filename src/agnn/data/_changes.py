@@ -50,9 +50,9 @@ def changed_data(
     edges = data.edges
     weights = data.edge_weights
     if gone.size:
-        kept = ~np.isin(_keys(edges, data.nodes), _keys(gone, data.nodes))
-        edges = edges[:, kept]
-        weights = None if weights is None else weights[kept]
+        is_kept = ~np.isin(_keys(edges, data.nodes), _keys(gone, data.nodes))
+        edges = edges[:, is_kept]
+        weights = None if weights is None else weights[is_kept]
     if new.size:
         new_weights = np.full(new.shape[1], weight, dtype=np.float32)
         edges, weights = merged_edges(edges, new, data.nodes, weights, new_weights)
@@ -86,27 +86,27 @@ def without_nodes(data: NodeData, nodes: NDArray[np.int64]) -> tuple[NodeData, N
 
     Splits are left out. Features that are measures of the graph alone are measured again.
     """
-    kept = np.setdiff1d(np.arange(data.nodes), nodes)
+    rest = np.setdiff1d(np.arange(data.nodes), nodes)
     new_index = np.full(data.nodes, -1)
-    new_index[kept] = np.arange(kept.size)
+    new_index[rest] = np.arange(rest.size)
     is_kept = (new_index[data.edges] >= 0).all(0)
     edges = new_index[data.edges[:, is_kept]]
     preprocessing = data.preprocessing
-    features: Any = data.features[kept]
+    features: Any = data.features[rest]
     if preprocessing is not None and preprocessing.is_structural:
-        features = preprocessing.features(Source(None, edges, kept.size))
+        features = preprocessing.features(Source(None, edges, rest.size))
     weights = None if data.edge_weights is None else data.edge_weights[is_kept]
-    rest = replace(
+    smaller = replace(
         data,
         features=frozen_csr(features),
-        labels=_frozen(data.labels[kept]),
+        labels=_frozen(data.labels[rest]),
         edges=_frozen(edges),
-        node_ids=tuple(data.node_ids[node] for node in kept),
+        node_ids=tuple(data.node_ids[node] for node in rest),
         splits={},
         edge_weights=None if weights is None else _frozen(weights),
-        texts={kind: tuple(texts[node] for node in kept) for kind, texts in data.texts.items()},
+        texts={kind: tuple(texts[node] for node in rest) for kind, texts in data.texts.items()},
     )
-    return rest, kept
+    return smaller, rest
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -116,14 +116,14 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _edges(name: str, pairs: Pairs, nodes: int) -> NDArray[np.int64]:
     """Return the undirected edges, each once, first < second, sorted; [2, k]."""
-    given = np.array([(int(i), int(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
-    outside = given[(given < 0) | (given >= nodes)]
+    ends = np.array([(int(i), int(j)) for i, j in pairs], dtype=np.int64).reshape(-1, 2)
+    outside = ends[(ends < 0) | (ends >= nodes)]
     if outside.size:
         raise InputError(f"`{name}` names node {outside[0]}; the graph has 0 to {nodes - 1}.")
-    loops = given[given[:, 0] == given[:, 1]]
+    loops = ends[ends[:, 0] == ends[:, 1]]
     if loops.size:
         raise InputError(f"`{name}` joins node {loops[0, 0]} to itself; an edge joins two nodes.")
-    return simple_edges(given.T, nodes)[0]
+    return simple_edges(ends.T, nodes)[0]
 
 
 def _keys(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
@@ -134,11 +134,11 @@ def _keys(edges: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
 def _is_edge(data: NodeData, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether each simple edge [2, k] is in the data; [k]."""
     keys = _keys(data.edges, data.nodes)
-    wanted = _keys(pairs, data.nodes)
+    pair_keys = _keys(pairs, data.nodes)
     if not keys.size:
-        return np.zeros(wanted.size, dtype=bool)
-    places = np.searchsorted(keys, wanted).clip(max=keys.size - 1)
-    is_edge: NDArray[np.bool_] = keys[places] == wanted
+        return np.zeros(pair_keys.size, dtype=bool)
+    positions = np.searchsorted(keys, pair_keys).clip(max=keys.size - 1)
+    is_edge: NDArray[np.bool_] = keys[positions] == pair_keys
     return is_edge
 
 

@@ -85,10 +85,10 @@ def simple_edges(entries: ArrayLike, nodes: int) -> tuple[NDArray[np.int64], Raw
         return raw, RawCounts(raw.shape[1], duplicate_entries=0, self_loops=0)
     bits = nodes.bit_length()  # two ends in one key: shifted, since dividing takes much longer
     distinct = _distinct(raw[0] << bits | raw[1])
-    first, second = _ends(distinct, bits)
-    loop = first == second
-    low = np.minimum(first, second)[~loop]
-    high = np.maximum(first, second)[~loop]
+    senders, receivers = _ends(distinct, bits)
+    loop = senders == receivers
+    low = np.minimum(senders, receivers)[~loop]
+    high = np.maximum(senders, receivers)[~loop]
     edges = np.stack(_ends(_distinct(low << bits | high), bits))
     counts = RawCounts(
         raw_edge_entries=raw.shape[1],
@@ -127,8 +127,8 @@ def _places(edges: NDArray[np.int64], entries: NDArray[np.int64], nodes: int) ->
     """Return where the entries [2, k], in either direction, stand among the simple edges; [k]."""
     bits = nodes.bit_length()
     low, high = np.sort(entries, axis=0)
-    places: NDArray[np.intp] = np.searchsorted(edges[0] << bits | edges[1], low << bits | high)
-    return places
+    positions: NDArray[np.intp] = np.searchsorted(edges[0] << bits | edges[1], low << bits | high)
+    return positions
 
 
 def checked_weights(weights: ArrayLike, entries: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -174,9 +174,9 @@ def weight_note(
 
 def is_simple(edges: NDArray[np.int64]) -> bool:
     """Return whether `edges` [2, m] are sorted, without repetitions, and each first < second."""
-    first, second = edges
-    rising = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
-    return bool((first < second).all() and rising.all())
+    i, j = edges
+    rising = (i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))
+    return bool((i < j).all() and rising.all())
 
 
 def merged_edges(
@@ -194,15 +194,15 @@ def merged_edges(
     bits = nodes.bit_length()
     keys = edges[0] << bits | edges[1]
     new = more[0] << bits | more[1]
-    places = np.searchsorted(keys, new)
+    positions = np.searchsorted(keys, new)
     is_known = np.zeros(new.size, dtype=bool)
-    inside = places < keys.size
-    is_known[inside] = keys[places[inside]] == new[inside]
-    places = places[~is_known]
-    merged = np.stack(_ends(np.insert(keys, places, new[~is_known]), bits))
+    inside = positions < keys.size
+    is_known[inside] = keys[positions[inside]] == new[inside]
+    positions = positions[~is_known]
+    merged = np.stack(_ends(np.insert(keys, positions, new[~is_known]), bits))
     if weights is None or more_weights is None:
         return merged, None
-    return merged, np.insert(weights, places, more_weights[~is_known])
+    return merged, np.insert(weights, positions, more_weights[~is_known])
 
 
 def edge_notes(
@@ -228,20 +228,20 @@ def edge_notes(
             f"all are taken as undirected."
         )
     if facts.duplicate_entries:
-        places = _first_repetition(entries, len(ids))
-        i, j = entries[:, places[0]].tolist()
+        index = _first_repetition(entries, len(ids))
+        i, j = entries[:, index[0]].tolist()
         outcome = "with the mean of its weights" if is_weighted else "once"
         notes.append(
             f"{place}: {quantity(facts.duplicate_entries, 'repeated entry', 'repeated entries')}, "
-            f"such as {ids[i]!r} to {ids[j]!r} in {row_list(rows[places])}; each edge is kept "
+            f"such as {ids[i]!r} to {ids[j]!r} in {row_list(rows[index])}; each edge is kept "
             f"{outcome}."
         )
     if facts.self_loops:
-        places = np.flatnonzero(entries[0] == entries[1])
-        loop = ids[entries[0, places[0]]]
+        index = np.flatnonzero(entries[0] == entries[1])
+        loop = ids[entries[0, index[0]]]
         notes.append(
-            f"{place}: {quantity(places.size, 'self-loop')} dropped (every method adds its own), "
-            f"such as {loop!r} in {row_list(rows[places])}."
+            f"{place}: {quantity(index.size, 'self-loop')} dropped (every method adds its own), "
+            f"such as {loop!r} in {row_list(rows[index])}."
         )
     return notes
 

@@ -22,14 +22,14 @@ def checked_features(features: ArrayLike | Any) -> SparseRows:
     """
     from scipy import sparse  # takes 0.2 s to import
 
-    given: Any = features if sparse.issparse(features) else np.asarray(features)
-    if given.ndim != 2:
-        raise InputError(f"`features` must have shape [n, d_x]; got {list(given.shape)}.")
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"`features` must hold real numbers; got {given.dtype}.")
-    _check_structure(given)
+    raw: Any = features if sparse.issparse(features) else np.asarray(features)
+    if raw.ndim != 2:
+        raise InputError(f"`features` must have shape [n, d_x]; got {list(raw.shape)}.")
+    if raw.dtype.kind not in "biuf":
+        raise InputError(f"`features` must hold real numbers; got {raw.dtype}.")
+    _check_structure(raw)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes inf, and is refused below
-        csr = sparse.csr_array(given, dtype=np.float32, copy=True)
+        csr = sparse.csr_array(raw, dtype=np.float32, copy=True)
         # SciPy keeps the index type it is given; equal data should have equal arrays.
         index = np.int32 if max(csr.nnz, *csr.shape) < 2**31 else np.int64
         parts = (csr.data, csr.indices.astype(index), csr.indptr.astype(index))
@@ -87,16 +87,16 @@ def core_numbers(adjacency: Any) -> NDArray[np.int64]:
     columns = adjacency.indices
     degree = np.diff(starts)
     core = np.zeros(degree.size, dtype=np.int64)
-    left = np.ones(degree.size, dtype=bool)
+    is_left = np.ones(degree.size, dtype=bool)
     k = 0
-    while left.any():
-        k = max(k, int(degree[left].min()))
-        peeled = np.flatnonzero(left & (degree <= k))
+    while is_left.any():
+        k = max(k, int(degree[is_left].min()))
+        peeled = np.flatnonzero(is_left & (degree <= k))
         while peeled.size:
             core[peeled] = k
-            left[peeled] = False
+            is_left[peeled] = False
             touched = _neighbours(starts, columns, peeled)
-            touched = touched[left[touched]]
+            touched = touched[is_left[touched]]
             near, lost = np.unique(touched, return_counts=True)
             degree[near] -= lost
             peeled = near[degree[near] <= k]
@@ -113,12 +113,12 @@ def _neighbours(
     return columns[shift + np.arange(shift.size)]
 
 
-def _check_structure(given: Any) -> None:
-    if not hasattr(given, "check_format"):
+def _check_structure(matrix: Any) -> None:
+    if not hasattr(matrix, "check_format"):
         return
     # A hand-made CSR or CSC with an index out of range would crash SciPy's compiled loops.
     try:
-        given.check_format(full_check=True)
+        matrix.check_format(full_check=True)
     except ValueError as error:
         raise DataError(f"`features` is not a valid sparse matrix: {error}.") from error
 

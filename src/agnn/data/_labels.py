@@ -71,13 +71,13 @@ def encoded_labels(
     values: ArrayLike, where: str = "`labels`", known: Sequence[str] | None = None
 ) -> Labels:
     """Return the labels [n] as class numbers; `known` fixes the classes and their order."""
-    given = np.asarray(values)
-    if given.ndim != 1:
-        raise InputError(f"{where} must have shape [n]; got {list(given.shape)}.")
-    if given.dtype.kind in "biuf":
-        distinct, places = np.unique(given, return_inverse=True)
-        return labels_of(distinct.tolist(), places, where, known)
-    items = given.tolist()
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{where} must have shape [n]; got {list(array.shape)}.")
+    if array.dtype.kind in "biuf":
+        distinct, codes = np.unique(array, return_inverse=True)
+        return labels_of(distinct.tolist(), codes, where, known)
+    items = array.tolist()
     try:
         index_of = {value: k for k, value in enumerate(dict.fromkeys(items))}
     except TypeError as error:
@@ -142,19 +142,19 @@ def class_values(class_names: Sequence[str], kind: str) -> NDArray[Any]:
 
 def check_classes(labels: Labels, where: str, advice: str) -> None:
     """Raise for labels that are almost all different, or for measurements: they are not classes."""
-    given = int((labels.codes >= 0).sum())
+    labelled = int((labels.codes >= 0).sum())
     classes = len(labels.class_names)
-    most = given / 2
+    most = labelled / 2
     if _are_numbers(set(labels.class_names)):
         # Measurements repeat more often than names do; those with a fraction are never classes.
-        most = given / 5 if all(float(name) % 1 == 0 for name in labels.class_names) else 0
+        most = labelled / 5 if all(float(name) % 1 == 0 for name in labels.class_names) else 0
         advice = (
             f"agnn predicts classes: cut numbers into a few ranges, write codes as text (such as "
             f"'c{labels.class_names[0]}'), or {advice}"
         )
     if classes > max(_FEW, most):
         raise DataError(
-            f"{where}: {classes:,} distinct values in {given:,} rows do not look like classes; "
+            f"{where}: {classes:,} distinct values in {labelled:,} rows do not look like classes; "
             f"{advice}."
         )
 
@@ -234,18 +234,18 @@ def _order(names: set[str]) -> Any:
 
 def checked_labels(labels: ArrayLike, nodes: int, classes: int) -> NDArray[np.int64]:
     """Return the labels [n], each a class index or -1 for none, as a read-only copy."""
-    given = np.asarray(labels)
-    if given.shape != (nodes,):
-        raise InputError(f"`labels` must have shape [{nodes}], as features; got {[*given.shape]}.")
-    if given.size and given.dtype.kind not in "iu":
-        raise InputError(f"`labels` must be integers, -1 for no label; got {given.dtype}.")
-    bad = np.flatnonzero((given < -1) | (given >= classes))
+    array = np.asarray(labels)
+    if array.shape != (nodes,):
+        raise InputError(f"`labels` must have shape [{nodes}], as features; got {[*array.shape]}.")
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"`labels` must be integers, -1 for no label; got {array.dtype}.")
+    bad = np.flatnonzero((array < -1) | (array >= classes))
     if bad.size:
         raise DataError(
-            f"node {bad[0]} has label {given[bad[0]]}; with {classes} classes labels run "
+            f"node {bad[0]} has label {array[bad[0]]}; with {classes} classes labels run "
             f"from 0 to {classes - 1}, or -1 for none."
         )
-    checked = given.astype(np.int64)
+    checked = array.astype(np.int64)
     checked.setflags(write=False)
     return checked
 
@@ -282,8 +282,8 @@ def _check_distinct(argument: str, names: Sequence[Hashable]) -> None:
             return
     except TypeError as error:
         raise InputError(f"`{argument}` must be hashable: {error}.") from error
-    seen: set[Hashable] = set()
+    names_before: set[Hashable] = set()
     for name in names:
-        if name in seen:
+        if name in names_before:
             raise DataError(f"`{argument}` must differ; '{name}' is there twice.")
-        seen.add(name)
+        names_before.add(name)

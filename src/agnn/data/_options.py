@@ -137,9 +137,9 @@ class ReadOptions:
                 "`edge_weight` and `ignore_weights` exclude each other; leave one out."
             )
         for field in ("text", "category", "number", "ignore"):
-            given = getattr(self, field)
+            value = getattr(self, field)
             # A single name is also a sequence: of its letters.
-            object.__setattr__(self, field, (given,) if isinstance(given, str) else tuple(given))
+            object.__setattr__(self, field, (value,) if isinstance(value, str) else tuple(value))
         named = [*self.text, *self.category, *self.number, *self.ignore]
         splits = (self.split_column, self.split_time, self.split_group)
         if sum(option is not None for option in splits) > 1:
@@ -151,8 +151,8 @@ class ReadOptions:
         for name in [*named, *(role for role in roles if role is not None)]:
             if [*named, *roles].count(name) > 1:
                 raise InputError(f"column '{name}' has two roles; give it one.")
-        shown = [name for name in (self.title, self.url, self.describe) if name is not None]
-        for name in shown:
+        shown_columns = [name for name in (self.title, self.url, self.describe) if name is not None]
+        for name in shown_columns:
             if name in (self.label, *splits, *self.ignore):
                 raise InputError(f"column '{name}' has two roles; give it one.")
 

@@ -134,9 +134,9 @@ class DataReport:
             least, middle, most = self.edge_weights
             yield "edge weights", f"{least:g} to {most:g}, median {middle:g}"
         yield "features", f"{self.features:,}"
-        known = self.nodes - self.unlabelled
+        labelled = self.nodes - self.unlabelled
         share = 100 * self.unlabelled / max(self.nodes, 1)
-        yield "labelled", f"{known:,} nodes; {self.unlabelled:,} ({share:.0f} %) unlabelled"
+        yield "labelled", f"{labelled:,} nodes; {self.unlabelled:,} ({share:.0f} %) unlabelled"
         if self.homophily is not None:
             yield (
                 "homophily",
@@ -179,9 +179,9 @@ class DataReport:
             if lines[f"{table}: {use}"] > _LINES:
                 hidden[f"{table}: {use}"] += len(names)
                 continue
-            shown = ", ".join(repr(name) for name in names[:_COLUMNS])
+            shown_names = ", ".join(repr(name) for name in names[:_COLUMNS])
             more = f" and {len(names) - _COLUMNS:,} more" if len(names) > _COLUMNS else ""
-            yield f"{table}: {use}", shown + more + (f": {detail}" if detail else "")
+            yield f"{table}: {use}", shown_names + more + (f": {detail}" if detail else "")
         for name, count in hidden.items():
             yield name, f"and {quantity(count, 'more column')}; `agnn inspect --json` lists all"
 
@@ -243,8 +243,8 @@ def _weight_range(data: NodeData) -> tuple[float, float, float] | None:
 
 def _homophily(data: NodeData) -> float | None:
     """Return the share of edges whose ends have the same label, among those with two labels."""
-    first, second = data.edge_labels
-    return float((first == second).mean()) if first.size else None
+    sender_labels, receiver_labels = data.edge_labels
+    return float((sender_labels == receiver_labels).mean()) if sender_labels.size else None
 
 
 def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
@@ -255,8 +255,8 @@ def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
     ]
     by_count = sorted(zip(counts, data.class_names, strict=True))
     rare = [f"{name} {count}" for count, name in by_count if 0 < count < _FEW_LABELS]
-    what = f"classes with fewer than {_FEW_LABELS} labelled nodes"
-    oddities.append(Oddity(what, len(rare), tuple(rare[:_SHOWN])))
+    description = f"classes with fewer than {_FEW_LABELS} labelled nodes"
+    oddities.append(Oddity(description, len(rare), tuple(rare[:_SHOWN])))
     unseen = [name for name, count in zip(data.class_names, counts, strict=True) if count == 0]
     if unseen and data.labelled.size:
         examples = tuple(unseen[:_SHOWN])
@@ -264,9 +264,9 @@ def _oddities(data: NodeData, counts: Sequence[int]) -> list[Oddity]:
     return [oddity for oddity in oddities if oddity.count]
 
 
-def _oddity(data: NodeData, what: str, where: NDArray[np.bool_]) -> Oddity:
+def _oddity(data: NodeData, name: str, where: NDArray[np.bool_]) -> Oddity:
     nodes = np.flatnonzero(where)
-    return Oddity(what, int(nodes.size), tuple(data.node_ids[i] for i in nodes[:_SHOWN].tolist()))
+    return Oddity(name, int(nodes.size), tuple(data.node_ids[i] for i in nodes[:_SHOWN].tolist()))
 
 
 def _obstacle(data: NodeData, counts: Sequence[int]) -> str | None:

@@ -20,7 +20,7 @@ def row_list(rows: Any) -> str:
     >>> row_list([2, 6, 11, 40, 41])
     'rows 3, 7, 12 and 2 more'
     """
-    first = [int(row) + 1 for row in rows[:3]]
+    row_numbers = [int(row) + 1 for row in rows[:3]]
     word = "row" if len(rows) == 1 else "rows"
-    more = f" and {len(rows) - len(first):,} more" if len(rows) > len(first) else ""
-    return f"{word} {', '.join(map(str, first))}{more}"
+    more = f" and {len(rows) - len(row_numbers):,} more" if len(rows) > len(row_numbers) else ""
+    return f"{word} {', '.join(map(str, row_numbers))}{more}"

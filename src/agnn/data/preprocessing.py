@@ -174,10 +174,10 @@ class Category(Block):
         from scipy import sparse
 
         codes = source.column(self.column).codes(self.column, self.values)
-        known = np.flatnonzero(codes >= 0)
-        ones = np.ones(known.size, dtype=np.float32)
+        coded_rows = np.flatnonzero(codes >= 0)
+        ones = np.ones(coded_rows.size, dtype=np.float32)
         shape = (source.nodes, len(self.values))
-        return sparse.csr_array((ones, (known, codes[known])), shape=shape)
+        return sparse.csr_array((ones, (coded_rows, codes[coded_rows])), shape=shape)
 
 
 @dataclass(frozen=True)

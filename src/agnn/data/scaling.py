@@ -50,9 +50,9 @@ def scaled_features(
     the data that the model was trained on, where `data` holds other nodes. "none" changes nothing.
     Rows of zeros stay zero under "sum" and "length", constant columns become zero under "standard".
     """
-    known = data if fitted_on is None else fitted_on
-    acting = effective_scaling(known, scaling)
-    return scale_rows(data.features, acting, lambda: known.column_statistics)
+    reference = data if fitted_on is None else fitted_on
+    acting = effective_scaling(reference, scaling)
+    return scale_rows(data.features, acting, lambda: reference.column_statistics)
 
 
 def scale_rows(

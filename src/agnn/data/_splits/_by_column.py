@@ -44,9 +44,11 @@ def time_split(times: ArrayLike, labelled: NDArray[np.int64]) -> Split:
         )
     upto = counts.cumsum()
     # The last time of training and of validation, so that each part has at least one.
-    first = np.abs(upto[:-2] - _TRAIN * known.size).argmin()
-    second = first + 1 + np.abs(upto[first + 1 : -1] - (_TRAIN + _VALIDATION) * known.size).argmin()
-    part = np.searchsorted(different[[first, second]], known, side="left")
+    train = np.abs(upto[:-2] - _TRAIN * known.size).argmin()
+    validation = (
+        train + 1 + np.abs(upto[train + 1 : -1] - (_TRAIN + _VALIDATION) * known.size).argmin()
+    )
+    part = np.searchsorted(different[[train, validation]], known, side="left")
     return Split(TIME, *(labelled[part == k] for k in range(3)))
 
 
@@ -56,15 +58,15 @@ def group_split(groups: ArrayLike, labelled: NDArray[np.int64], seed: int) -> Sp
     `groups` [n] are whole numbers or text. In a random order, each group goes to the part that
     lacks most of its share, 60, 20 and 20 % of the labelled nodes.
     """
-    known = _values_of(np.asarray(groups), labelled, "groups")
-    different, codes = np.unique(known, return_inverse=True)
+    group_of = _values_of(np.asarray(groups), labelled, "groups")
+    different, codes = np.unique(group_of, return_inverse=True)
     if different.size < 3:
         raise InputError(
             f"`groups` needs at least three groups with labelled nodes, for training, validation "
             f"and test; got {different.size}."
         )
     sizes = np.bincount(codes)
-    lacking = known.size * np.array([_TRAIN, _VALIDATION, 1.0 - _TRAIN - _VALIDATION])
+    lacking = group_of.size * np.array([_TRAIN, _VALIDATION, 1.0 - _TRAIN - _VALIDATION])
     part_of = np.empty(different.size, dtype=np.int64)
     used = np.zeros(3, dtype=bool)
     order = Stream.GROUPS.order(different.size, seed)

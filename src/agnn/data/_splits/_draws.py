@@ -55,8 +55,8 @@ def uniform_split(data: NodeData, seed: int, sizes: tuple[int, int, int] | None 
     """
     train, validation, test = sizes or _usual_sizes(data)
     order = _random_order_of_labelled(data, seed, Stream.UNIFORM)
-    first, second, third = _consecutive(order, train, validation, test)
-    return Split(f"uniform-{seed}", first, second, third, seed)
+    in_train, in_validation, in_test = _consecutive(order, train, validation, test)
+    return Split(f"uniform-{seed}", in_train, in_validation, in_test, seed)
 
 
 def _usual_sizes(data: NodeData) -> tuple[int, int, int]:
@@ -81,14 +81,14 @@ def balanced_split(
             )
         chosen.append(members[:per_class])
     train = np.concatenate(chosen)
-    rest = order[~np.isin(order, train)]
-    if validation + test > rest.size:
+    remaining = order[~np.isin(order, train)]
+    if validation + test > remaining.size:
         raise InputError(
             f"cannot take {validation} validation and {test} test nodes: beside the {train.size} "
-            f"training nodes {rest.size} are labelled. A 'stratified' split fits any number."
+            f"training nodes {remaining.size} are labelled. A 'stratified' split fits any number."
         )
-    others, tested = _consecutive(rest, validation, test)
-    return Split(f"balanced-{seed}", train, others, tested, seed)
+    in_validation, in_test = _consecutive(remaining, validation, test)
+    return Split(f"balanced-{seed}", train, in_validation, in_test, seed)
 
 
 def per_class_split(data: NodeData, per_class: int, seed: int) -> Split:
@@ -112,8 +112,8 @@ def per_class_split(data: NodeData, per_class: int, seed: int) -> Split:
         pieces = np.split(members, [train, train + validation])
         for part, piece in zip(parts, pieces, strict=True):
             part.append(piece)
-    first, second, third = (np.sort(np.concatenate(part)) for part in parts)
-    return Split(f"{per_class}-per-class-{seed}", first, second, third, seed)
+    in_train, in_validation, in_test = (np.sort(np.concatenate(part)) for part in parts)
+    return Split(f"{per_class}-per-class-{seed}", in_train, in_validation, in_test, seed)
 
 
 def k_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
@@ -170,8 +170,8 @@ def stratified_split(data: NodeData, seed: int) -> Split:
         train = members.size - validation - test
         for part, nodes in zip(chosen, np.split(members, [train, train + validation]), strict=True):
             part.append(nodes)
-    first, second, third = (np.concatenate(part) for part in chosen)
-    return Split(f"stratified-{seed}", first, second, third, seed)
+    in_train, in_validation, in_test = (np.concatenate(part) for part in chosen)
+    return Split(f"stratified-{seed}", in_train, in_validation, in_test, seed)
 
 
 def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]:
@@ -191,11 +191,11 @@ def stratified_folds(data: NodeData, folds: int, seed: int) -> tuple[Split, ...]
     parts = _stratified_parts(data, folds, seed)
     splits = []
     for k in range(folds):
-        rest = [parts[other] for other in range(folds) if other not in (k, (k + 1) % folds)]
+        training_folds = [parts[fold] for fold in range(folds) if fold not in (k, (k + 1) % folds)]
         splits.append(
             Split(
                 f"stratified-fold-{k + 1}-of-{folds}-seed-{seed}",
-                train=np.concatenate(rest),
+                train=np.concatenate(training_folds),
                 validation=parts[(k + 1) % folds],
                 test=parts[k],
                 seed=seed,

@@ -48,11 +48,11 @@ class Split:
             raise InputError(f"split '{self.name}': `train` must name at least one node.")
         for one, other in combinations(_PARTS, 2):
             lists = getattr(self, one), getattr(self, other)
-            both = np.intersect1d(*lists, assume_unique=True)  # they are, as just checked
-            if both.size:
+            shared_nodes = np.intersect1d(*lists, assume_unique=True)  # they are, as just checked
+            if shared_nodes.size:
                 raise InputError(
-                    f"split '{self.name}': node {both[0]} is in both `{one}` and `{other}` "
-                    f"({both.size} in all); the parts must be disjoint."
+                    f"split '{self.name}': node {shared_nodes[0]} is in both `{one}` and `{other}` "
+                    f"({shared_nodes.size} in all); the parts must be disjoint."
                 )
 
     @property

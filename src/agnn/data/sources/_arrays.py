@@ -86,39 +86,39 @@ def from_pyg(
     gives, such as "edge_attr".
     """
     named = edge_weight or "edge_weight"
-    given = {
+    attributes = {
         part: _array(getattr(data, part))
         for part in ("edge_index", "x", "y", "edge_attr", named)
         if getattr(data, part, None) is not None
     }
-    if "edge_index" not in given:
+    if "edge_index" not in attributes:
         raise InputError(f"`data` must have `edge_index`; got {type(data).__name__}.")
-    if edge_weight is not None and edge_weight not in given:
+    if edge_weight is not None and edge_weight not in attributes:
         raise InputError(f"`data` has no `{edge_weight}` to take edge weights from.")
-    weights = given.get(named)
-    if weights is None and _differing(given.get("edge_attr", np.empty(0))) is not None:
+    weights = attributes.get(named)
+    if weights is None and _differing(attributes.get("edge_attr", np.empty(0))) is not None:
         if not ignore_weights:
             raise DataError(
                 "`data.edge_attr` may hold weights. Use it with `edge_weight='edge_attr'`, or "
                 "leave it out with `ignore_weights`."
             )
-        weights = given["edge_attr"]
+        weights = attributes["edge_attr"]
     if weights is not None and weights.ndim == 2 and weights.shape[1] == 1:
         weights = weights[:, 0]
-    raw = given.get("y")
+    raw = attributes.get("y")
     if raw is not None and raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
-    nodes = len(given["x"]) if "x" in given else int(data.num_nodes)
+    nodes = len(attributes["x"]) if "x" in attributes else int(data.num_nodes)
     labels = _labels(raw, None, nodes)
     masks = {part: getattr(data, f"{part}_mask", None) for part in _MASKS}
     # PyG keeps several masks as columns [n, k].
     rows = {part: None if mask is None else _array(mask).T for part, mask in masks.items()}
     return _node_data(
-        given["edge_index"],
+        attributes["edge_index"],
         nodes,
         name=name,
         place="`data.edge_index`",
-        features=given.get("x"),
+        features=attributes.get("x"),
         labels=labels,
         splits=_mask_splits(rows, labels, "`data`"),
         weights=weights,
@@ -150,14 +150,14 @@ def read_npz(path: Path, name: str, *, ignore_weights: bool = False) -> NodeData
             masks = {
                 part: arrays.get(f"{part}_masks", arrays.get(f"{part}_mask")) for part in _MASKS
             }
-        known = _labels(labels, names, adjacency.shape[0])
+        encoded = _labels(labels, names, adjacency.shape[0])
         return from_scipy(
             adjacency,
             attributes,
             labels,
             name=name,
             class_names=names,
-            splits=_mask_splits(masks, known, f"'{path}'"),
+            splits=_mask_splits(masks, encoded, f"'{path}'"),
             ignore_weights=ignore_weights,
         )
     except AgnnError as error:
@@ -235,10 +235,10 @@ def _labels(labels: ArrayLike | None, class_names: Sequence[str] | None, nodes: 
     none = np.empty(0, dtype=np.int64)
     if labels is None:
         return Labels(np.full(nodes, -1), names, none, {})
-    given = np.asarray(labels)
-    if class_names is not None and given.dtype.kind in "iu":
-        return Labels(given, names, none, {})
-    encoded = encoded_labels(given, known=class_names)
+    array = np.asarray(labels)
+    if class_names is not None and array.dtype.kind in "iu":
+        return Labels(array, names, none, {})
+    encoded = encoded_labels(array, known=class_names)
     if class_names is None:
         check_classes(encoded, "`labels`", "give classes, not numbers to predict")
     return encoded
@@ -250,26 +250,26 @@ def _mask_splits(masks: Mapping[str, Any], labels: Labels, place: str) -> dict[s
     One mask is the split "fixed"; several are "own-1", "own-2", ... Nodes without a label are
     left out. Without a training mask or without labels there are no splits.
     """
-    known = labels.codes >= 0
-    if masks.get("train") is None or not known.any():
+    is_labelled = labels.codes >= 0
+    if masks.get("train") is None or not is_labelled.any():
         return {}
-    given = {
-        part: _checked_mask(mask, known.size, f"{place}, `{part}` mask")
+    checked_masks = {
+        part: _checked_mask(mask, is_labelled.size, f"{place}, `{part}` mask")
         for part, mask in masks.items()
         if mask is not None
     }
-    count = given["train"].shape[0]
+    count = checked_masks["train"].shape[0]
     splits = {}
     for k in range(count):
         parts = []
         for part in _MASKS:
-            mask = given.get(part, np.zeros((1, known.size), dtype=bool))
+            mask = checked_masks.get(part, np.zeros((1, is_labelled.size), dtype=bool))
             if mask.shape[0] not in (1, count):
                 raise DataError(
                     f"{place}: {count} masks for training and {mask.shape[0]} for `{part}`; there "
                     f"must be equally many."
                 )
-            parts.append(np.flatnonzero(mask[k % mask.shape[0]] & known))
+            parts.append(np.flatnonzero(mask[k % mask.shape[0]] & is_labelled))
         train, validation, test = parts
         name = "fixed" if count == 1 else f"own-{k + 1}"
         if train.size:

@@ -99,8 +99,8 @@ class NodeTable:
         huge = np.flatnonzero(np.abs(numbers) > _LARGEST)  # NaN compares as false
         if huge.size:
             value = numbers[huge[0]]
-            what = "infinite" if np.isinf(value) else f"{value:g}, too large to compute with"
-            raise DataError(f"{self.where(column)}, {self.rows(huge)}: the value is {what}.")
+            description = "infinite" if np.isinf(value) else f"{value:g}, too large to compute with"
+            raise DataError(f"{self.where(column)}, {self.rows(huge)}: the value is {description}.")
         return numbers
 
     def names(self, column: str) -> pd.Series[str]:
@@ -169,8 +169,8 @@ class NodeTable:
         names = [*as_text(pd.Series(distinct)).str.strip().str.lower(), ""]
         strange = np.flatnonzero(np.array([word not in PARTS for word in names])[codes])
         if strange.size:
-            known = [word for word, part in PARTS.items() if part]
-            problem = unknown_name("part", names[codes[strange[0]]], known)
+            part_words = [word for word, part in PARTS.items() if part]
+            problem = unknown_name("part", names[codes[strange[0]]], part_words)
             raise DataError(f"{where}, {self.rows(strange)}: {problem}")
         is_in = {
             name: np.array([PARTS.get(word) == name for word in names])[codes]
@@ -207,8 +207,8 @@ class NodeTable:
         except InputError as error:
             reason = str(error).replace("`times`", "it").replace("`groups`", "it")
             raise DataError(f"{self.where(column)}: {reason}") from error
-        first = next(iter(splits.values()))
-        absent = np.setdiff1d(labels.codes[labelled], labels.codes[first.train])
+        first_split = next(iter(splits.values()))
+        absent = np.setdiff1d(labels.codes[labelled], labels.codes[first_split.train])
         if not absent.size:
             return splits, []
         names = ", ".join(f"'{labels.class_names[k]}'" for k in absent[:5].tolist())
@@ -268,8 +268,8 @@ def numbers_in(values: Any, *, decimal_commas: bool = False) -> NDArray[np.float
             return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
         except pa.ArrowInvalid:  # pyarrow stops at the first word; pandas goes on
             values = pd.Series(text.to_pylist(), dtype=object) if decimal_commas else values
-    known = values.where(~is_blank(values), None)
-    coerced = pd.to_numeric(known, errors="coerce")
+    present = values.where(~is_blank(values), None)
+    coerced = pd.to_numeric(present, errors="coerce")
     return np.asarray(coerced.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
@@ -330,17 +330,17 @@ def codes_and_words(values: Any) -> Encoded:
     if isinstance(values.dtype, pd.CategoricalDtype):
         words = values.cat.categories.to_series().reset_index(drop=True)
         return Encoded(values.cat.codes.to_numpy(dtype=np.int64), words)
-    whole = pa.chunked_array(pa.array(values))
+    chunked = pa.chunked_array(pa.array(values))
     codes = []
     parts = []
     before = 0
-    for chunk in whole.chunks:  # each has its own words; one that two chunks share occurs twice
+    for chunk in chunked.chunks:  # each has its own words; one that two chunks share occurs twice
         signed = chunk.indices.cast(pa.int64())  # Polars' codes have no sign
         in_chunk = signed.fill_null(-1).to_numpy(zero_copy_only=False)
         codes.append(np.where(in_chunk < 0, -1, in_chunk + before))
         parts.append(chunk.dictionary)
         before += len(chunk.dictionary)
-    named = pa.chunked_array(parts, whole.type.value_type)
+    named = pa.chunked_array(parts, chunked.type.value_type)
     return Encoded(np.concatenate([np.empty(0, np.int64), *codes]), named.to_pandas())
 
 

@@ -53,28 +53,28 @@ def edge_entries(
     ends = ends_of(edges, options)
     ids = EndCheck(edges, ends, index.where)
     column = options.edge_weight
-    given = None if column is None else GivenWeights(edges, column, ends)
+    given_weights = None if column is None else GivenWeights(edges, column, ends)
     numbers = [np.empty(0)]
     weights = Weights(edges, (*ends, column))
-    wanted = [*ends, *weights.columns, *(() if column is None else (column,))]
+    columns = [*ends, *weights.columns, *(() if column is None else (column,))]
     entries = [np.empty((2, 0), dtype=np.int64)]
     rows = [np.empty(0, dtype=np.int64)]
-    for frame in edges.batches(wanted):
+    for frame in edges.batches(columns):
         batch = look_up(frame, ends, index, ids.rows)
         rows.append(np.delete(np.arange(ids.rows, ids.rows + len(frame)), batch.unknown))
         entries.append(ids.take(batch))
         weights.look_at(frame)
-        if given is not None:
-            numbers.append(np.delete(given.take(frame), batch.unknown))
+        if given_weights is not None:
+            numbers.append(np.delete(given_weights.take(frame), batch.unknown))
     links = EdgeEntries(np.concatenate(entries, axis=1), np.concatenate(rows))
     links.uses += [ColumnUse("edges", ends[0], "source"), ColumnUse("edges", ends[1], "target")]
     links.notes += ids.finish(drop_unknown=options.drop_unknown, nodes=nodes)
     links.dropped = ids.unknown
-    if given is not None:
+    if given_weights is not None:
         links.weights = np.concatenate(numbers)
-        links.uses.append(ColumnUse("edges", given.column, "weight"))
+        links.uses.append(ColumnUse("edges", given_weights.column, "weight"))
     links.uses += weights.settle(
-        edges.place, ignore=options.ignore_weights, is_named=given is not None
+        edges.place, ignore=options.ignore_weights, is_named=given_weights is not None
     )
     return links
 
@@ -83,17 +83,17 @@ def ends_of(edges: TableSource, options: ReadOptions) -> tuple[str, str]:
     """Return the two columns that name the ends of an edge."""
     check_columns(edges.place, edges.columns, [options.source, options.target])
     lower = {name.lower(): name for name in edges.columns}
-    given = [end for end in (options.source, options.target) if end is not None]
-    if len(given) < 2:
+    named_ends = [end for end in (options.source, options.target) if end is not None]
+    if len(named_ends) < 2:
         usual = next((pair for pair in _ENDS if set(pair) <= set(lower)), None)
         pair = [lower[end] for end in usual] if usual else [name for name in edges.columns if name]
-        free = [name for name in pair if name not in given]
-        wanted = [options.source, options.target]
-        if len(free) < wanted.count(None):
+        free = [name for name in pair if name not in named_ends]
+        ends_by_option = [options.source, options.target]
+        if len(free) < ends_by_option.count(None):
             raise DataError(f"{edges.place} must have two columns of ids; it has {len(pair)}.")
-        ends = [end or free.pop(0) for end in wanted]
+        ends = [end or free.pop(0) for end in ends_by_option]
     else:
-        ends = given
+        ends = named_ends
     if ends[0] == ends[1]:
         raise DataError(f"{edges.place}: source and target are the same column, '{ends[0]}'.")
     return ends[0], ends[1]
@@ -225,8 +225,8 @@ class GivenWeights:
 class Weights:
     """Which further columns of an edge table hold numbers that differ, batch by batch."""
 
-    def __init__(self, edges: TableSource, taken: Container[str | None]) -> None:
-        self.columns = [name for name in edges.columns if name and name not in taken]
+    def __init__(self, edges: TableSource, used_columns: Container[str | None]) -> None:
+        self.columns = [name for name in edges.columns if name and name not in used_columns]
         self._has_decimal_commas = edges.has_decimal_commas
         self._first: dict[str, float] = {}
         self._differing: set[str] = set()

@@ -177,29 +177,29 @@ def _is_identifier(table: NodeTable, column: str) -> bool:
     the like, or there are at least 100 of them, or they count the rows from 0 or 1.
     """
     values = table.numbers(column)
-    known = values[~np.isnan(values)]
-    if known.size < 2 or (known % 1 != 0).any() or np.abs(known).max() >= 2.0**64:
+    present = values[~np.isnan(values)]
+    if present.size < 2 or (present % 1 != 0).any() or np.abs(present).max() >= 2.0**64:
         return False
-    distinct = np.unique(known).size
-    if np.abs(known).max() > 2.0**53:  # neighbouring whole numbers are one float
+    distinct = np.unique(present).size
+    if np.abs(present).max() > 2.0**53:  # neighbouring whole numbers are one float
         distinct = int(plain_text(table.column(column)).nunique())
-    if distinct < known.size:
+    if distinct < present.size:
         return False
-    if _ID_NAME.search(column) or known.size >= _MANY:
+    if _ID_NAME.search(column) or present.size >= _MANY:
         return True
-    counts_rows = known[0] in (0, 1) and bool((np.diff(known) == 1).all())
-    return counts_rows and known.size >= _FEW
+    counts_rows = present[0] in (0, 1) and bool((np.diff(present) == 1).all())
+    return counts_rows and present.size >= _FEW
 
 
 def _far_rows(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the rows of a column whose few numbers set its scale, if there are any."""
-    known = values[~np.isnan(values)]
-    if known.size < _FEW:
+    present = values[~np.isnan(values)]
+    if present.size < _FEW:
         return np.zeros(0, np.int64)
-    low, high = np.percentile(known, _INNER)
-    inner = known[(known >= low) & (known <= high)]
+    low, high = np.percentile(present, _INNER)
+    inner = present[(present >= low) & (present <= high)]
     spread = float(inner.std())
-    if spread == 0.0 or float(known.std()) <= _FAR * spread:
+    if spread == 0.0 or float(present.std()) <= _FAR * spread:
         return np.zeros(0, np.int64)
     with np.errstate(invalid="ignore"):  # missing values are far from nothing
         return np.flatnonzero(np.abs(values - inner.mean()) > _FAR * spread)
@@ -216,11 +216,11 @@ class _Profile:
 def _profile(table: NodeTable, column: str) -> _Profile:
     values = table.numbers(column)
     gaps = np.flatnonzero(np.isnan(values))
-    known = values[~np.isnan(values)] if gaps.size else values
-    whole = not gaps.size and bool((known >= 0).all() and (known % 1 == 0).all())
-    is_count = whole and bool(np.count_nonzero(known) <= known.size / 2)
-    spread = float(known.std()) if known.min() != known.max() else 0.0
-    return _Profile(float(known.mean()), spread, gaps, is_count)
+    present = values[~np.isnan(values)] if gaps.size else values
+    is_whole = not gaps.size and bool((present >= 0).all() and (present % 1 == 0).all())
+    is_count = is_whole and bool(np.count_nonzero(present) <= present.size / 2)
+    spread = float(present.std()) if present.min() != present.max() else 0.0
+    return _Profile(float(present.mean()), spread, gaps, is_count)
 
 
 def _fit_category(fit: Fit, table: NodeTable, column: str, *, is_asked: bool) -> None:
@@ -271,15 +271,15 @@ def _is_prose(values: Sequence[str]) -> bool:
     as those of telephone numbers do not.
     """
     is_list = _are_number_lists(values)
-    words = [
+    word_lists = [
         {word for word in value.lower().split() if is_list or _LETTER.search(word)}
         for value in values
     ]
-    spread = Counter(word for text in words for word in text)
+    spread = Counter(word for text in word_lists for word in text)
     shared = sum(count for count in spread.values() if count > 1)
     return (
         len(values) >= _MANY
-        and 2 * sum(len(text) > 1 for text in words) >= len(values)
+        and 2 * sum(len(text) > 1 for text in word_lists) >= len(values)
         and shared >= (_SHARED_NUMBERS if is_list else _SHARED_WORDS) * spread.total()
     )
 

@@ -45,8 +45,8 @@ def repeated_id_error(
     node: Hashable, rows: Any, repetitions: int, where: str, hint: str = ""
 ) -> DataError:
     """Return the error for an id in several `rows`; `repetitions` counts those of all ids."""
-    others = repetitions - (len(rows) - 1)
-    more = f" ({others:,} more rows repeat other ids)" if others else ""
+    unlisted = repetitions - (len(rows) - 1)
+    more = f" ({unlisted:,} more rows repeat other ids)" if unlisted else ""
     return DataError(f"{where}: the id {node!r} is in {row_list(rows)}{more}.{hint}")
 
 
@@ -108,8 +108,8 @@ class NodeIndex:
         if self.is_text and holds_text(values):
             return self._positions_of_text(values)
         try:
-            given = pd.Index(values, tupleize_cols=False)
-            positions = np.array(self._index.get_indexer(given), dtype=np.int64)
+            ids = pd.Index(values, tupleize_cols=False)
+            positions = np.array(self._index.get_indexer(ids), dtype=np.int64)
         except TypeError:  # lists and the like, which no id can be
             positions = np.full(len(values), -1, dtype=np.int64)
         unknown = np.flatnonzero((positions < 0) & ~has_no_id(values))
@@ -125,8 +125,8 @@ class NodeIndex:
         return index if index.is_unique else None
 
     def _positions_of_text(self, values: Any) -> NDArray[np.int64]:
-        given = pa.array(values, from_pandas=True)
-        indices = pc.index_in(given.cast(self._text.type), value_set=self._text)
+        texts = pa.array(values, from_pandas=True)
+        indices = pc.index_in(texts.cast(self._text.type), value_set=self._text)
         # No id is missing, so a missing value has no position.
         positions: NDArray[np.int64] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return positions.astype(np.int64)
@@ -175,8 +175,8 @@ class GrownIndex:
         among_new = self.new.positions(values)
         positions = np.where(among_new < 0, -1, among_new + self.data.nodes)
         rows = np.flatnonzero(among_new < 0)
-        known = [self.data.index_of(text) for text in plain_text(values).iloc[rows].tolist()]
-        positions[rows] = [-1 if position is None else position for position in known]
+        indices = [self.data.index_of(text) for text in plain_text(values).iloc[rows].tolist()]
+        positions[rows] = [-1 if position is None else position for position in indices]
         return positions
 
 

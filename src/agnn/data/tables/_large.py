@@ -119,10 +119,10 @@ class LargeTables:
         """How columns become features."""
         if self.options.preprocessing is not None:
             return self.options.preprocessing
-        rest = feature_columns(self.table, self.id_column, self.options)
-        if not rest:
+        columns = feature_columns(self.table, self.id_column, self.options)
+        if not columns:
             raise DataError(f"{self.node_table.place} has no column to learn from.")
-        fit = fitted_features(self.table, rest, self.options, np.zeros((2, 0), np.int64))
+        fit = fitted_features(self.table, columns, self.options, np.zeros((2, 0), np.int64))
         if fit.preprocessing.is_structural:
             reasons = "; ".join(f"'{use.name}': {use.detail}" for use in fit.uses[:3])
             raise DataError(f"{self.node_table.place} has no column to learn from: {reasons}.")
@@ -199,7 +199,7 @@ class _ColumnGroups:
     def column(self, name: str) -> pd.Series[Any]:
         """Return a column."""
         if name not in self._loaded.columns:
-            first = self._columns.index(name) // self._at_once * self._at_once
+            start = self._columns.index(name) // self._at_once * self._at_once
             self._loaded = pd.DataFrame()  # before the next are read
-            self._loaded = self._source.frame(self._columns[first : first + self._at_once])
+            self._loaded = self._source.frame(self._columns[start : start + self._at_once])
         return self._loaded[name]

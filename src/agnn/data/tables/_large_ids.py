@@ -114,9 +114,9 @@ class TextHash:
         for first, last in pairwise(np.unique([0, *steps, len(texts)]).tolist()):
             starts = offsets[first:last] - offsets[first]
             lengths = np.diff(offsets[first : last + 1])
-            places = np.arange(lengths.sum()) - np.repeat(starts, lengths)
+            positions = np.arange(lengths.sum()) - np.repeat(starts, lengths)
             values = self._by_byte[bytes_of_all[offsets[first] : offsets[last]]]
-            values += self._by_place[places]
+            values += self._by_place[positions]
             # Without this, texts with the same bytes in another order would have the same sum.
             values ^= values >> _SHIFT
             values *= _FACTOR
@@ -139,8 +139,8 @@ def plain_ids(values: Any) -> Any:
 def whole_numbers(values: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the whole numbers that ids spell out, and which are such: "07" and "x" are not."""
     if pa.types.is_integer(values.type):
-        known = np.asarray(pc.is_valid(values))
-        return np.asarray(pc.fill_null(values, 0)), known
+        is_valid = np.asarray(pc.is_valid(values))
+        return np.asarray(pc.fill_null(values, 0)), is_valid
     try:
         numbers = np.asarray(pc.fill_null(values, "x").cast(pa.int64()))
     except pa.ArrowInvalid:

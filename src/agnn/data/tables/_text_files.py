@@ -38,9 +38,9 @@ def csv_columns(path: Path, *, is_streamed: bool = False) -> tuple[tuple[str, ..
     usual = "," if path.suffix.lower() == ".csv" else "\t"
     delimiter = usual
     note = ""
-    others = [mark for mark in _DELIMITERS if mark in text]
-    if usual not in text and others:
-        delimiter = others[0]
+    delimiters = [mark for mark in _DELIMITERS if mark in text]
+    if usual not in text and delimiters:
+        delimiter = delimiters[0]
         note = f"The cells of '{path}' are separated by {_DELIMITERS[delimiter]}."
     check_width(f"'{path}'", text.count(delimiter) + 1)  # before pyarrow allocates each
     block = _STREAMED if is_streamed else ROW_LIMIT
@@ -56,10 +56,10 @@ def csv_batches(
     block = _STREAMED if is_streamed else ROW_LIMIT
     with _readable_errors(path, block):
         with _reader(path, delimiter, block) as reader:
-            places = {name.strip(): name for name in reader.schema.names}
+            written_names = {name.strip(): name for name in reader.schema.names}
         last = None
         rows = 0
-        with _reader(path, delimiter, block, [places[name] for name in columns]) as reader:
+        with _reader(path, delimiter, block, [written_names[name] for name in columns]) as reader:
             for batch in reader:
                 _check_cells(path, batch, rows)
                 trimmed = [pc.utf8_trim_whitespace(column) for column in batch.columns]
@@ -114,14 +114,14 @@ def _edge_frames(path: Path) -> Iterator[pd.DataFrame]:
 
 def _reader(path: Path, delimiter: str, block: int, columns: Sequence[str] | None = None) -> Any:
     """Return a reader of some columns as text; None: of all, with the types pyarrow guesses."""
-    wanted = list(columns or ())
+    names = list(columns or ())
     return csv.open_csv(
         path,
         read_options=csv.ReadOptions(block_size=block, use_threads=False),
         parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(
-            include_columns=wanted,
-            column_types=dict.fromkeys(wanted, pa.string()),
+            include_columns=names,
+            column_types=dict.fromkeys(names, pa.string()),
             strings_can_be_null=False,
             check_utf8=columns is not None,
         ),
@@ -144,9 +144,9 @@ def _readable_errors(path: Path, block: int) -> Iterator[None]:
             raise DataError(f"'{path}' is not UTF-8 text: {_bad_bytes(path)}.") from error
         uneven = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason)
         if uneven:
-            row, wanted, present = (int(number) for number in uneven.groups())
+            row, expected, present = (int(number) for number in uneven.groups())
             raise DataError(
-                f"'{path}', row {row - 1}: {present} cells where the header has {wanted}."
+                f"'{path}', row {row - 1}: {present} cells where the header has {expected}."
             ) from error
         raise DataError(f"'{path}' cannot be read as a table: {reason[:120]}.") from error
 
