@@ -200,7 +200,7 @@ def audit(run: Run, *, with_features: bool = True) -> Audit:
     labels = data.labels[nodes]
     answers = probabilities.argmax(1)
     label_probabilities = probabilities[np.arange(nodes.size), labels]
-    order = _contradicted(labels, probabilities)
+    order = _contradictions(labels, probabilities)
     confident = confident_classes(labels, probabilities)
     by_class = _neighbour_labels(data, nodes[order])
     by_features = _feature_answers(run) if with_features else None
@@ -236,7 +236,7 @@ def audit(run: Run, *, with_features: bool = True) -> Audit:
 def contradicted_labels(run: Run) -> NDArray[np.int64]:
     """Return the nodes of `audit`, by index, the most suspicious label first; without reasons."""
     nodes, probabilities = _held_out_probabilities(run)
-    return nodes[_contradicted(run.data.labels[nodes], probabilities)]
+    return nodes[_contradictions(run.data.labels[nodes], probabilities)]
 
 
 def _held_out_probabilities(run: Run) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -253,7 +253,7 @@ def _held_out_probabilities(run: Run) -> tuple[NDArray[np.int64], NDArray[np.flo
     return nodes, ensemble.probabilities
 
 
-def _contradicted(
+def _contradictions(
     labels: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """Return where another class than the label is predicted, the least probable label first."""

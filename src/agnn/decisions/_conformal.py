@@ -52,7 +52,7 @@ class ReferenceScores:
         A labelled node is compared with the others.
         """
         drawn = [crc32(str(node_id).encode()) % self.count for node_id in asked.predictions.ids]
-        p_values = self._among_labelled(self._judged(asked, np.array(drawn, dtype=np.int64)))
+        p_values = self._p_values(self._judge_scores(asked, np.array(drawn, dtype=np.int64)))
         if asked.is_known:
             is_labelled = np.isin(asked.rows, self._labelled)
             rows = np.searchsorted(self._labelled, asked.rows[is_labelled])
@@ -69,10 +69,10 @@ class ReferenceScores:
         """The labelled nodes [k], ascending, and their p-values [k, c] among the others."""
         is_itself = (self.values[:, None] >= self._scores) & self._is_compared
         counts = 1.0 + self.counts(self._scores.shape[1])
-        p_values = self._among_labelled(self._scores) * counts - is_itself
+        p_values = self._p_values(self._scores) * counts - is_itself
         return self._labelled, p_values / (counts - self._is_compared)
 
-    def _among_labelled(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _p_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the p-values of scores [k, c] among those of all labelled nodes; [k, c]."""
         p_values = np.empty(scores.shape)
         for column in range(scores.shape[1]):
@@ -81,7 +81,7 @@ class ReferenceScores:
             p_values[:, column] = (1.0 + reference.size - below) / (1.0 + reference.size)
         return p_values
 
-    def _judged(self, asked: AskedNodes, alike: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _judge_scores(self, asked: AskedNodes, alike: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return each asked node's scores [k, c], by the judges of the labelled node at `alike`."""
         is_judge = [np.isin(self._labelled[alike], judge.nodes)[:, None] for judge in self.judges]
         scores = sum(
@@ -98,7 +98,7 @@ class ReferenceScores:
     def _scores(self) -> NDArray[np.float64]:
         """[k, c] The scores of the labelled nodes."""
         ids = [self.run.data.node_ids[node] for node in self._labelled.tolist()]
-        return self._judged(AskedNodes.known(self.run, ids), np.arange(self.count))
+        return self._judge_scores(AskedNodes.known(self.run, ids), np.arange(self.count))
 
     @cached_property
     def _is_compared(self) -> NDArray[np.bool_]:

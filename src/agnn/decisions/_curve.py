@@ -191,7 +191,7 @@ def draw_splits(run: Run, share: float, repeats: int) -> tuple[Split, ...]:
             return ()
         labels = np.full(run.data.nodes, -1)
         labels[labelled] = run.data.labels[labelled]
-        splits += make_splits(_relabelled(run.data, labels), run.split_spec, [repeat])
+        splits += make_splits(replace(run.data, labels=labels, splits={}), run.split_spec, [repeat])
     return tuple(splits)
 
 
@@ -199,10 +199,6 @@ def _fewest_labels(run: Run) -> int:
     """Return how many labels a point needs: two per fold and two per class that occurs."""
     classes = np.unique(run.data.labels[run.data.labelled]).size
     return 2 * max(classes, run.folds if run.is_cross_fitted else 1)
-
-
-def _relabelled(data: NodeData, labels: NDArray[np.int64]) -> NodeData:
-    return replace(data, labels=labels, splits={})
 
 
 def _drawn_labels(
@@ -243,13 +239,13 @@ def _measure(
     answers = trained.scores.argmax(-1).numpy()
     shares = [
         100.0 * float((answers[replica][nodes] == data.labels[nodes]).mean())
-        for replica, nodes in enumerate(_tested(run, splits))
+        for replica, nodes in enumerate(_test_nodes(run, splits))
     ]
     trials = np.reshape(shares, (-1, folds)).mean(1)
     return _point(run, splits, Summary(trials.tolist()))
 
 
-def _tested(run: Run, splits: tuple[Split, ...]) -> list[NDArray[np.int64]]:
+def _test_nodes(run: Run, splits: tuple[Split, ...]) -> list[NDArray[np.int64]]:
     """Return the nodes that test each replica: with cross-fitting all that it has not learned."""
     if not run.is_cross_fitted:
         return [split.test for split in splits]
@@ -260,7 +256,7 @@ def _point(run: Run, splits: tuple[Split, ...], accuracy: Summary) -> CurvePoint
     """Return the point of an accuracy, with its interval."""
     from scipy.stats import t
 
-    tested = np.unique(np.concatenate(_tested(run, splits))).size
+    tested = np.unique(np.concatenate(_test_nodes(run, splits))).size
     share = accuracy.mean / 100.0
     of_draws = (accuracy.standard_error or 0.0) ** 2
     variance = of_draws + 1e4 * share * (1.0 - share) / tested
@@ -290,8 +286,8 @@ def _extrapolate(points: list[CurvePoint], nodes: int) -> tuple[Extrapolation, .
     ]
     low, high = np.percentile(draws, [2.5, 97.5], axis=0)
     return tuple(
-        Extrapolation(int(count), float(value), Interval(float(first), float(last)))
-        for count, value, first, last in zip(counts, best, low, high, strict=True)
+        Extrapolation(int(count), float(value), Interval(float(lower), float(upper)))
+        for count, value, lower, upper in zip(counts, best, low, high, strict=True)
     )
 
 

@@ -64,8 +64,10 @@ def _distance(run: Run, judges: Sequence[Judges], asked: AskedNodes) -> float | 
         return None
     # Each asked node is judged by one of the groups, as the labelled ones are.
     groups = len(judges)
-    others = [_confidence(judge, asked.scores)[rows[k::groups]] for k, judge in enumerate(judges)]
-    test = ks_2samp(np.concatenate(labelled), np.concatenate(others))
+    confidences = [
+        _confidence(judge, asked.scores)[rows[k::groups]] for k, judge in enumerate(judges)
+    ]
+    test = ks_2samp(np.concatenate(labelled), np.concatenate(confidences))
     is_far = test.pvalue < _LEVEL and test.statistic > _LEAST_DISTANCE
     return float(test.statistic) if is_far else None
 

@@ -56,8 +56,8 @@ def check_share(
     if is_number and (0.0 < value < 1.0 or (may_be_all and value == 1.0)):  # type: ignore[operator]
         return
     limits = "above 0 and at most 1" if may_be_all else "between 0 and 1"
-    shown = f"{value:g}" if is_number else repr(value)
+    written = f"{value:g}" if is_number else repr(value)
     known_as = f"`{name}` ({flag})" if flag else f"`{name}`"
     raise InputError(
-        f"{known_as} must be {limits}, such as {example:g} for {100 * example:g} %; got {shown}."
+        f"{known_as} must be {limits}, such as {example:g} for {100 * example:g} %; got {written}."
     )

@@ -235,13 +235,13 @@ def choose_nodes(
     sample = np.sort(source.permutation(candidates)[: max(_MOST_CANDIDATES, count)])
     # Rows of length 1 in each part are at most this far from each other.
     nearest = np.full(len(represented), 4.0 * (_HOPS + 1.0), dtype=np.float32)
-    for first in range(0, labelled.size, _AT_ONCE):
-        some = labelled[first : first + _AT_ONCE]
-        nearest = np.minimum(nearest, _distances(points[some], represented).min(0))
+    for start in range(0, labelled.size, _AT_ONCE):
+        batch = labelled[start : start + _AT_ONCE]
+        nearest = np.minimum(nearest, _distances(points[batch], represented).min(0))
     gains = np.concatenate(
         [
-            _gains(points[sample[first : first + _AT_ONCE]], represented, nearest)
-            for first in range(0, sample.size, _AT_ONCE)
+            _gains(points[sample[start : start + _AT_ONCE]], represented, nearest)
+            for start in range(0, sample.size, _AT_ONCE)
         ]
     )
     # The smallest of these is the largest gain, and of equal ones the first node.
@@ -281,11 +281,11 @@ def _nearest(
     points: NDArray[np.float32], nodes: NDArray[np.int64], centres: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return for each node [k] the place of the nearest centre; itself if it is one."""
-    places = [
-        _distances(points[nodes[first : first + _AT_ONCE]], points[centres]).argmin(1)
-        for first in range(0, nodes.size, _AT_ONCE)
+    nearest_of_batches = [
+        _distances(points[nodes[start : start + _AT_ONCE]], points[centres]).argmin(1)
+        for start in range(0, nodes.size, _AT_ONCE)
     ]
-    nearest = np.concatenate(places)
+    nearest = np.concatenate(nearest_of_batches)
     place_of = {centre: position for position, centre in enumerate(centres.tolist())}
     for k, node in enumerate(nodes.tolist()):
         nearest[k] = place_of.get(node, nearest[k])  # not a twin of it

@@ -82,8 +82,8 @@ def _propagating_run(run: Run) -> Run:
     if propagating is None:
         return run
     method, model = propagating
-    known = run.known._replace(temperature=run.temperature)
-    return replace(run, method=method, model=model, known=known)
+    known_results = run.known._replace(temperature=run.temperature)
+    return replace(run, method=method, model=model, known=known_results)
 
 
 _MOST: Final = 1000  # changes at once
@@ -147,8 +147,8 @@ def _with_betas(run: Run, betas: Sequence[float]) -> Run:
             raise InputError(
                 f"`betas` must be from -{_LARGEST_BETA} to {_LARGEST_BETA}; got {beta}."
             )
-    known = KnownResults(temperature=run.temperature, inputs=run.known.inputs)
-    return replace(run, model=run.network.with_betas(betas), known=known, history=None)
+    known_results = KnownResults(temperature=run.temperature, inputs=run.known.inputs)
+    return replace(run, model=run.network.with_betas(betas), known=known_results, history=None)
 
 
 def _on_changed_graph(run: Run, changes: Changes) -> Run:

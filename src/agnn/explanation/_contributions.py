@@ -54,14 +54,14 @@ class HeldLogits:
         weights[list(replicas)] = torch.from_numpy(combination).to(weights) / len(replicas)
         gradients = torch.autograd.grad(
             self.logits,
-            [first.states for first in self.first],
+            [first_states.states for first_states in self.first],
             weights,
             retain_graph=True,
             allow_unused=True,
         )
         return [
-            Arriving(_numbers(gradient), first)
-            for gradient, first in zip(gradients, self.first, strict=True)
+            Arriving(_numbers(gradient), first_states)
+            for gradient, first_states in zip(gradients, self.first, strict=True)
             if gradient is not None  # a map that only attention reads has none
         ]
 

@@ -55,8 +55,8 @@ def explain(run: Run, node: int, *, limit: int = 10) -> Explanation:
     for_answer = _first(np.flatnonzero(toward_answer > 0), -toward_answer, limit)
     for_second = _first(np.flatnonzero(over_second < 0), over_second, limit)
     training = _first(np.flatnonzero(training_weights > 0), -training_weights, limit)
-    places = {0, *neighbours, *for_answer, *for_second, *training}
-    listed = _reaching_nodes(run, reach, added, is_train, places)
+    positions = {0, *neighbours, *for_answer, *for_second, *training}
+    listed = _reaching_nodes(run, reach, added, is_train, positions)
     features = _feature_shares(run, added)
     return Explanation(
         data_name=run.data.name,
@@ -98,10 +98,10 @@ def _combinations(answer: int, second: int, classes: int) -> NDArray[np.float64]
     return combinations
 
 
-def _first(places: NDArray[np.int64], order: NDArray[np.float64], limit: int) -> list[int]:
-    """Return the `limit` places with the lowest `order`; equal ones by place."""
-    first: list[int] = places[np.argsort(order[places], kind="stable")[:limit]].tolist()
-    return first
+def _first(nodes: NDArray[np.int64], order: NDArray[np.float64], limit: int) -> list[int]:
+    """Return the `limit` nodes with the lowest `order`; equal ones by number."""
+    first_nodes: list[int] = nodes[np.argsort(order[nodes], kind="stable")[:limit]].tolist()
+    return first_nodes
 
 
 def _training_nodes(run: Run, reach: Reach) -> NDArray[np.bool_]:
@@ -157,34 +157,34 @@ def _reaching_nodes(
     reach: Reach,
     added: Contributions,
     is_train: NDArray[np.bool_],
-    places: Iterable[int],
+    positions: Iterable[int],
 ) -> dict[int, ReachingNode]:
     """Return the nodes at these places in the reach, by place."""
     data = run.data
-    ordered = sorted(set(places))
+    ordered = sorted(set(positions))
     nodes = reach.nodes.numpy()[ordered]
     weights = reach.shares.mean(0)
     predictions = run.ensemble_at(nodes) if run.is_cheap(nodes) else None
     edge_weights = _weights_between(run.graph, int(reach.nodes[0]), nodes)
     own_rows = _own_rows(reach)
     listed = {}
-    for k, place in enumerate(ordered):
+    for k, position in enumerate(ordered):
         node = int(nodes[k])
         label = int(data.labels[node])
-        attention, relevances = own_rows.get(place, (None, None))
-        listed[place] = ReachingNode(
+        attention, relevances = own_rows.get(position, (None, None))
+        listed[position] = ReachingNode(
             node=node,
             id=data.node_ids[node],
-            hops=int(np.searchsorted(reach.sizes, place, side="right")),
-            weight=float(weights[place]),
+            hops=int(np.searchsorted(reach.sizes, position, side="right")),
+            weight=float(weights[position]),
             attention=attention,
             relevance=relevances,
             label=None if label < 0 else data.class_names[label],
-            trained_in=float(is_train[:, place].mean()),
+            trained_in=float(is_train[:, position].mean()),
             prediction=None if predictions is None else data.class_names[predictions.answers[k]],
             confidence=None if predictions is None else float(predictions.probabilities[k].max()),
-            toward_answer=float(added.nodes[0, place]),
-            over_second=float(added.nodes[1, place]),
+            toward_answer=float(added.nodes[0, position]),
+            over_second=float(added.nodes[1, position]),
             title=data.text_of(node, "title") or None,
             edge_weight=edge_weights[k],
         )
@@ -207,18 +207,18 @@ def _own_rows(reach: Reach) -> dict[int, tuple[tuple[float, ...], tuple[float, .
     relevances = [relevance(row, degrees).double().mean(0) for row in rows]
     by_sender = zip(attention, torch.stack(relevances, 1).tolist(), strict=True)
     return {
-        place: (tuple(weights), tuple(departures))
-        for place, (weights, departures) in zip(senders, by_sender, strict=True)
+        sender: (tuple(weights), tuple(departures))
+        for sender, (weights, departures) in zip(senders, by_sender, strict=True)
     }
 
 
-def _weights_between(graph: Graph, node: int, others: NDArray[np.int64]) -> list[float | None]:
-    """Return the weights of the edges from `node` to `others` [k].
+def _weights_between(graph: Graph, node: int, neighbours: NDArray[np.int64]) -> list[float | None]:
+    """Return the weights of the edges from `node` to `neighbours` [k].
 
     None where there is no edge, and everywhere in a graph without weights.
     """
     if graph.weights is None:
-        return [None] * others.size
-    senders = torch.from_numpy(others).to(graph.device)
-    places = graph.edge_places(torch.full_like(senders, node), senders).tolist()
-    return [None if place < 0 else float(graph.weights[place]) for place in places]
+        return [None] * neighbours.size
+    senders = torch.from_numpy(neighbours).to(graph.device)
+    positions = graph.edge_places(torch.full_like(senders, node), senders).tolist()
+    return [None if position < 0 else float(graph.weights[position]) for position in positions]

@@ -266,8 +266,8 @@ def _prediction(explanation: Explanation) -> str:
     )
     if explanation.replicas == 1:
         return f"{predicted}."
-    others = round(explanation.disagreement * explanation.replicas)
-    agree = "all agree" if not others else f"{others} of them predict{_s(others)} another class"
+    dissent = round(explanation.disagreement * explanation.replicas)
+    agree = "all agree" if not dissent else f"{dissent} of them predict{_s(dissent)} another class"
     return f"{predicted} ({explanation.replicas} replicas, {agree})."
 
 
@@ -277,8 +277,8 @@ def _truth(explanation: Explanation) -> str:
     name = explanation.class_names[explanation.label]
     if explanation.trained_in > 0:
         share = percent(explanation.trained_in)
-        some = "" if explanation.trained_in == 1 else f" of {share} of the replicas"
-        return f"Its label, {name}, was used in the training{some}."
+        replica_share = "" if explanation.trained_in == 1 else f" of {share} of the replicas"
+        return f"Its label, {name}, was used in the training{replica_share}."
     if explanation.label == explanation.answer:
         return "This is correct."
     return f"This is wrong: the label is {name}."

@@ -103,11 +103,11 @@ class Margin:
         added = (weights[replicas] * values[replicas]).mean(0).numpy()
         constant = float((by_row.constant[replicas].double().numpy() @ lead).mean())
 
-        def features(places: list[int]) -> NDArray[np.float64]:
-            nodes = reach.nodes[places]
-            gradient = by_row.gradient(nodes, lead) * weights[:, places, None].numpy()
-            first = by_row.first.weight[replicas]
-            return features_at(whole.features, nodes, first, gradient[replicas] / len(replicas))
+        def features(positions: list[int]) -> NDArray[np.float64]:
+            nodes = reach.nodes[positions]
+            gradient = by_row.gradient(nodes, lead) * weights[:, positions, None].numpy()
+            weight = by_row.first.weight[replicas]
+            return features_at(whole.features, nodes, weight, gradient[replicas] / len(replicas))
 
         reached = reach.nodes.numpy(), reach.sizes
         return _margin(run, reached, question, added, constant, features)
@@ -120,8 +120,8 @@ def margin_on(run: Run, view: View, held: HeldLogits, *, replica: int | None = N
     question = _question(run, scores, replica)
     added, constant = held.node_contributions(question.lead, question.replicas)
 
-    def features(places: list[int]) -> NDArray[np.float64]:
-        return held.feature_contributions(question.lead, question.replicas, places)
+    def features(positions: list[int]) -> NDArray[np.float64]:
+        return held.feature_contributions(question.lead, question.replicas, positions)
 
     reached = view.field.nodes.cpu().numpy(), view.field.sizes
     return _margin(run, reached, question, added, constant, features)
@@ -139,11 +139,11 @@ def own_features(
     view = run.view_of(target)
     row = run.data.feature_rows(np.array([node]))
     added = np.zeros(run.data.feature_count)
-    places = (view.field.nodes == node).nonzero().flatten().tolist()
-    if places:
+    rows = (view.field.nodes == node).nonzero().flatten().tolist()
+    if rows:
         question = _question(run, run.scores_at([target]), replica)
         held = held_logits(run, view)
-        added = held.feature_contributions(question.lead, question.replicas, places)[0]
+        added = held.feature_contributions(question.lead, question.replicas, rows)[0]
     columns = row.indices[row.data != 0]
     order = columns[np.argsort(-np.abs(added[columns]), kind="stable")].tolist()
     return [NodeFeature(k, feature_name(run, k), float(added[k])) for k in order]
@@ -190,44 +190,44 @@ def _margin(
     """
     nodes, within = reached
     sizes = np.abs(added[1:])
-    first = np.arange(sizes.size)
+    largest = np.arange(sizes.size)
     if sizes.size > _STEPS:  # sorting them all would take long around a hub
-        first = np.sort(np.argpartition(-sizes, _STEPS)[:_STEPS])
-    listed = 1 + first
-    places = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
+        largest = np.sort(np.argpartition(-sizes, _STEPS)[:_STEPS])
+    listed = 1 + largest
+    rows = [0, *listed[np.argsort(-added[listed], kind="stable")].tolist()]
 
-    def node_step(place: int, row: NDArray[np.float64] | None = None) -> Step:
+    def node_step(position: int, row: NDArray[np.float64] | None = None) -> Step:
         return Step(
-            kind="node" if place else "itself",
-            value=float(added[place]),
-            node=int(nodes[place]),
-            id=run.data.node_ids[nodes[place]],
-            title=run.data.text_of(int(nodes[place]), "title") or None,
-            hops=int(np.searchsorted(within, place, side="right")),
-            label=_label(run, int(nodes[place])),
+            kind="node" if position else "itself",
+            value=float(added[position]),
+            node=int(nodes[position]),
+            id=run.data.node_ids[nodes[position]],
+            title=run.data.text_of(int(nodes[position]), "title") or None,
+            hops=int(np.searchsorted(within, position, side="right")),
+            label=_label(run, int(nodes[position])),
             features=()
             if row is None
             else tuple(NodeFeature(k, feature_name(run, k), float(row[k])) for k in _largest(row)),
         )
 
-    is_spread = spread_over_many(constant, added, places)
+    is_spread = spread_over_many(constant, added, rows)
     if is_spread:
-        places = [places[0], *(k for k in places[1:] if is_large(float(added[k]), added))]
+        rows = [rows[0], *(k for k in rows[1:] if is_large(float(added[k]), added))]
     steps = [
         Step("constant", constant, 0),
-        *(node_step(place, row) for place, row in zip(places, features(places), strict=True)),
+        *(node_step(place, row) for place, row in zip(rows, features(rows), strict=True)),
     ]
     is_other = np.ones(added.size, dtype=bool)
-    is_other[places] = False
-    others = np.flatnonzero(is_other)
+    is_other[rows] = False
+    other_rows = np.flatnonzero(is_other)
     if is_spread:
         classes = (question.answer, question.second), run.data.class_names
-        hops = np.searchsorted(within, others, side="right")
-        labels = run.data.labels[nodes[others]]
-        steps += group_steps(added[others], hops, labels, classes, is_rest=len(places) > 1)
-    elif others.size:
+        hops = np.searchsorted(within, other_rows, side="right")
+        labels = run.data.labels[nodes[other_rows]]
+        steps += group_steps(added[other_rows], hops, labels, classes, is_rest=len(rows) > 1)
+    elif other_rows.size:
         value = float(added.sum()) - sum(step.value for step in steps[1:])
-        steps.append(Step("rest", value, others.size))
+        steps.append(Step("rest", value, other_rows.size))
     best = 1 + int(added[1:].argmax()) if added.size > 1 else 0
     return Margin(
         answer=question.answer,

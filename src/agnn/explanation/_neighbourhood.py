@@ -151,8 +151,8 @@ class Neighbourhood:
             weight = weight / max(weight.sum(), 1e-12) + added / max(
                 np.abs(lead.added).sum(), 1e-12
             )
-        places, parents = _choice(graph, rings, distance, weight, limit or near.numel())
-        nodes = near[torch.from_numpy(places)]
+        chosen, parents = _choice(graph, rings, distance, weight, limit or near.numel())
+        nodes = near[torch.from_numpy(chosen)]
         edges, edge_ids = _edges_among(graph, nodes)
         weights = graph.weights_as(torch.float64)
         arriving = reach.rows[0].numpy().sum(1)
@@ -160,17 +160,17 @@ class Neighbourhood:
         return Neighbourhood(
             nodes=nodes.numpy(),
             ids=tuple(data.node_ids[i] for i in nodes.tolist()),
-            hops=distance[places],
+            hops=distance[chosen],
             parents=parents,
             labels=data.labels[nodes.numpy()],
             scores=run.scores_at(nodes).double().numpy(),
             is_train=np.isin(nodes.numpy(), split.train),
-            weights=reaching[:, places],
-            elsewhere=np.maximum(arriving - reaching[:, places].sum(1), 0.0),
+            weights=reaching[:, chosen],
+            elsewhere=np.maximum(arriving - reaching[:, chosen].sum(1), 0.0),
             farther=np.maximum(arriving - reaching.sum(1), 0.0),
             left_out=left_out,
             edges=edges,
-            layers=_layers_inside(graph, reach, nodes, places, edges[0], edge_ids),
+            layers=_layers_inside(graph, reach, nodes, chosen, edges[0], edge_ids),
             lead=lead,
             edge_weights=None if weights is None else weights[edge_ids].numpy(),
             attention_groups=_attention_groups(run, reach, lead) if lead and left_out else (),
@@ -218,15 +218,15 @@ def _first_columns(values: NDArray[np.float64], count: int) -> NDArray[np.float6
 
 def _at(lead: Margin, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return what these nodes add; 0 for one that does not reach the target."""
-    both = min(lead.nodes.size, nodes.size)
-    if np.array_equal(lead.nodes[:both], nodes[:both]):  # all within some hops, in the same order
+    size = min(lead.nodes.size, nodes.size)
+    if np.array_equal(lead.nodes[:size], nodes[:size]):  # all within some hops, in the same order
         return np.asarray(_first_columns(lead.added[None], nodes.size)[0])
     # Of the many around a hub few are asked for.
-    places = np.flatnonzero(np.isin(lead.nodes, nodes))
-    if not places.size:
+    shared = np.flatnonzero(np.isin(lead.nodes, nodes))
+    if not shared.size:
         return np.zeros(nodes.size)
-    places = places[np.argsort(lead.nodes[places])]
-    nearest = places[np.searchsorted(lead.nodes[places], nodes).clip(max=places.size - 1)]
+    shared = shared[np.argsort(lead.nodes[shared])]
+    nearest = shared[np.searchsorted(lead.nodes[shared], nodes).clip(max=shared.size - 1)]
     return np.where(lead.nodes[nearest] == nodes, lead.added[nearest], 0.0)
 
 
@@ -239,10 +239,10 @@ def _choice(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the places of the rings' nodes that are shown, in order, and their parents."""
     parents = Parents(graph, rings, weight)
-    places = choose_places(weight, parents, limit)
-    places = places[np.lexsort((-weight[places], distance[places]))]  # stable: then by index
-    parents.look_up(places)
-    return places, _positions(np.array([parents[k] for k in places.tolist()]), places)
+    chosen = choose_places(weight, parents, limit)
+    chosen = chosen[np.lexsort((-weight[chosen], distance[chosen]))]  # stable: then by index
+    parents.look_up(chosen)
+    return chosen, _positions(np.array([parents[k] for k in chosen.tolist()]), chosen)
 
 
 def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor]:
@@ -257,10 +257,10 @@ def _edges_among(graph: Graph, nodes: Tensor) -> tuple[NDArray[np.int64], Tensor
     return torch.stack([i, order[position[is_inside]]]).numpy(), edge_ids[is_inside]
 
 
-def _positions(values: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of `values` stands in `places`; -1 stays -1."""
-    order = np.argsort(places)
-    positions = order[np.searchsorted(places, values, sorter=order).clip(max=places.size - 1)]
+def _positions(values: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of `values` stands in `nodes`; -1 stays -1."""
+    order = np.argsort(nodes)
+    positions = order[np.searchsorted(nodes, values, sorter=order).clip(max=nodes.size - 1)]
     return np.where(values < 0, -1, positions)
 
 
@@ -278,33 +278,33 @@ class Parents:
         self._starts = np.cumsum([0, *(ring.numel() for ring in rings)])
         self._known: dict[int, int] = {0: -1}
 
-    def __getitem__(self, place: int) -> int:
-        if place not in self._known:
-            self.look_up(np.array([place]))
-        return self._known[place]
+    def __getitem__(self, position: int) -> int:
+        if position not in self._known:
+            self.look_up(np.array([position]))
+        return self._known[position]
 
-    def look_up(self, places: NDArray[np.int64]) -> None:
+    def look_up(self, positions: NDArray[np.int64]) -> None:
         """Find the parents of these nodes together."""
         for hop in range(1, len(self._rings)):
             low, high = self._starts[hop : hop + 2]
-            in_ring = places[(places >= low) & (places < high)]
+            in_ring = positions[(positions >= low) & (positions < high)]
             if hop == 1:
                 self._known.update(dict.fromkeys(in_ring.tolist(), 0))
             elif in_ring.size:
                 self._look_up_ring(hop, in_ring)
 
-    def _look_up_ring(self, hop: int, places: NDArray[np.int64]) -> None:
+    def _look_up_ring(self, hop: int, positions: NDArray[np.int64]) -> None:
         graph = self._graph
         inner = self._rings[hop - 1]
-        children = self._rings[hop][torch.from_numpy(places - self._starts[hop])]
+        children = self._rings[hop][torch.from_numpy(positions - self._starts[hop])]
         senders = graph.columns[graph.row_edges(children)].to(torch.int64)
         nearest = torch.searchsorted(inner, senders).clamp(max=inner.numel() - 1)
         is_inner = (inner[nearest] == senders).numpy()
-        child = np.repeat(np.arange(places.size), graph.degrees[children].numpy())[is_inner]
+        child = np.repeat(np.arange(positions.size), graph.degrees[children].numpy())[is_inner]
         parent = self._starts[hop - 1] + nearest.numpy()[is_inner]
         best = np.lexsort((parent, -self._weight[parent], child))
-        rows, first = np.unique(child[best], return_index=True)
-        self._known.update(zip(places[rows].tolist(), parent[best][first].tolist(), strict=True))
+        rows, index = np.unique(child[best], return_index=True)
+        self._known.update(zip(positions[rows].tolist(), parent[best][index].tolist(), strict=True))
 
 
 def choose_places(weights: NDArray[np.float64], parents: Parents, limit: int) -> NDArray[np.int64]:
@@ -314,19 +314,19 @@ def choose_places(weights: NDArray[np.float64], parents: Parents, limit: int) ->
     """
     if weights.size <= limit:
         return np.arange(weights.size)
-    shown: set[int] = set()
-    for some in _by_weight(weights, 4 * limit):
-        parents.look_up(some)
-        for place in some.tolist():
+    chosen: set[int] = set()
+    for heaviest in _by_weight(weights, 4 * limit):
+        parents.look_up(heaviest)
+        for position in heaviest.tolist():
             way = []
-            while place >= 0 and place not in shown:
-                way.append(place)
-                place = parents[place]
-            if len(shown) + len(way) <= limit:
-                shown.update(way)
-            if len(shown) == limit:
-                return np.array(sorted(shown), dtype=np.int64)
-    return np.array(sorted(shown), dtype=np.int64)
+            while position >= 0 and position not in chosen:
+                way.append(position)
+                position = parents[position]
+            if len(chosen) + len(way) <= limit:
+                chosen.update(way)
+            if len(chosen) == limit:
+                return np.array(sorted(chosen), dtype=np.int64)
+    return np.array(sorted(chosen), dtype=np.int64)
 
 
 def _by_weight(weights: NDArray[np.float64], first: int) -> Iterator[NDArray[np.int64]]:
@@ -346,13 +346,13 @@ def _layers_inside(
     graph: Graph,
     reach: Reach,
     nodes: Tensor,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     receivers: NDArray[np.int64],
     edge_ids: Tensor,
 ) -> tuple[LayerInside, ...]:
     """Return every layer's weights at `nodes` [k] and at edges of the whole graph, `edge_ids` [e].
 
-    `places` [k] are those of the nodes in the reach, `receivers` [e] positions in `nodes`.
+    `positions` [k] are those of the nodes in the reach, `receivers` [e] positions in `nodes`.
     """
     paths = reach.paths
     last = torch.full((reach.rows[0].shape[0], 1), paths.combination[-1], dtype=torch.float64)
@@ -360,12 +360,12 @@ def _layers_inside(
     degrees = graph.degrees[nodes]
     inside = []
     for layer, (row, after) in enumerate(zip(reach.rows, [*reach.rows[1:], last], strict=True)):
-        weights = reach.layers[layer].weights_at(places, receivers, ranks)
+        weights = reach.layers[layer].weights_at(positions, receivers, ranks)
         edges = weights.edges.double()
-        flow = paths.hops[layer].keep * _values_at(after, places)[:, receivers] * edges
+        flow = paths.hops[layer].keep * _values_at(after, positions)[:, receivers] * edges
         inside.append(
             LayerInside(
-                reach=_values_at(row, places).numpy(),
+                reach=_values_at(row, positions).numpy(),
                 flow=torch.where(edges.isnan(), 0.0, flow).numpy(),
                 attention=edges.numpy(),
                 loops=weights.loops.double().numpy(),
@@ -376,8 +376,8 @@ def _layers_inside(
     return tuple(inside)
 
 
-def _values_at(values: Tensor, places: NDArray[np.int64]) -> Tensor:
+def _values_at(values: Tensor, positions: NDArray[np.int64]) -> Tensor:
     """Return the values [R, g] at places [k], 0 behind the last."""
-    index = torch.from_numpy(places)
+    index = torch.from_numpy(positions)
     clamped = values[:, index.clamp(max=values.shape[1] - 1)]
     return torch.where(index < values.shape[1], clamped, 0.0)

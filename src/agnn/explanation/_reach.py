@@ -117,9 +117,9 @@ def arriving_rows(paths: Paths, sizes: Sequence[int], layers: Sequence[LayerRows
     rows: list[NDArray[np.float64]] = []
     for t in range(last, -1, -1):
         hop = paths.hops[t]
-        kept = hop.keep * row
-        before = layers[t].spread(kept, sizes[last - t + 1])
-        before[:, : row.shape[1]] += kept * layers[t].loops
+        passed_on = hop.keep * row
+        before = layers[t].spread(passed_on, sizes[last - t + 1])
+        before[:, : row.shape[1]] += passed_on * layers[t].loops
         before[:, 0] += paths.combination[t]  # the output reads this state at the target itself
         restarted[:, : row.shape[1]] += hop.restart * row
         rows.insert(0, before)

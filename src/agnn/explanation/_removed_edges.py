@@ -86,8 +86,8 @@ class Removal:
             return np.stack([self.probabilities([pair], replica=replica) for pair in pairs_again])
         together = max(1, _MOST_TOGETHER // max(self.cost, 1))
         after = []
-        for first in range(0, len(removals), together):
-            view = views_without(self._view, torch.stack(removals[first : first + together]))
+        for start in range(0, len(removals), together):
+            view = views_without(self._view, torch.stack(removals[start : start + together]))
             with torch.no_grad():
                 scores = self._run.network(view).softmax(-1).cpu()
             if replica is not None:
@@ -206,8 +206,8 @@ def _edge_ends(graph: Graph, pairs: Iterable[tuple[int, int]]) -> Tensor:
     if missing.numel():
         i, j = missing[0].tolist()
         raise InputError(f"`pairs` names the edge {i} - {j}, which the graph does not have.")
-    both: Tensor = torch.unique(torch.cat([ends, ends.flip(1)]), dim=0)
-    return both.T.contiguous()
+    directed: Tensor = torch.unique(torch.cat([ends, ends.flip(1)]), dim=0)
+    return directed.T.contiguous()
 
 
 _MOST_PAIRS: Final = 200  # tried; with more neighbours than 20 the smallest pair is not looked for
@@ -268,31 +268,31 @@ class _Search:
 
     def first_change(self, sets: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
         """Return the set that makes the prediction least probable, of those that change it."""
-        changing = [places for places in sets if self._changes(places)]
-        return min(changing, key=lambda places: self._after(places)[self._answer], default=None)
+        changing = [removed for removed in sets if self._changes(removed)]
+        return min(changing, key=lambda removed: self._after(removed)[self._answer], default=None)
 
     def grow(self) -> tuple[int, ...] | None:
         """Add neighbours in the order of their effect alone, until the prediction changes."""
         alone = [float(self._after((k,))[self._answer]) for k in range(len(self.beside))]
         order = np.argsort(alone, kind="stable").tolist()
         for size in range(1, len(order) + 1):
-            places = tuple(sorted(order[:size]))
-            if self._changes(places):
-                return places
+            removed = tuple(sorted(order[:size]))
+            if self._changes(removed):
+                return removed
         return None
 
-    def prune(self, places: tuple[int, ...]) -> tuple[int, ...]:
+    def prune(self, removed: tuple[int, ...]) -> tuple[int, ...]:
         """Leave out those, tried in turn, that the set does not need."""
-        for place in places:
-            fewer = tuple(k for k in places if k != place)
+        for edge in removed:
+            fewer = tuple(k for k in removed if k != edge)
             if fewer and self._changes(fewer):
-                places = fewer
-        return places
+                removed = fewer
+        return removed
 
-    def result(self, places: tuple[int, ...], *, is_smallest: bool) -> Counterfactual:
+    def result(self, removed: tuple[int, ...], *, is_smallest: bool) -> Counterfactual:
         """Return the set as data."""
-        nodes = tuple(self.beside[k] for k in places)
-        after = self._after(places)
+        nodes = tuple(self.beside[k] for k in removed)
+        after = self._after(removed)
         return Counterfactual(
             nodes=nodes,
             ids=tuple(self._run.data.node_ids[k] for k in nodes),
@@ -302,11 +302,11 @@ class _Search:
             trials=len(self._tried),
         )
 
-    def _changes(self, places: tuple[int, ...]) -> bool:
-        return int(self._after(places).argmax()) != self._answer
+    def _changes(self, removed: tuple[int, ...]) -> bool:
+        return int(self._after(removed).argmax()) != self._answer
 
-    def _after(self, places: tuple[int, ...]) -> NDArray[np.float64]:
-        if places not in self._tried:
-            pairs = [(self._node, self.beside[k]) for k in places]
-            self._tried[places] = self._removal.probabilities(pairs)
-        return self._tried[places]
+    def _after(self, removed: tuple[int, ...]) -> NDArray[np.float64]:
+        if removed not in self._tried:
+            pairs = [(self._node, self.beside[k]) for k in removed]
+            self._tried[removed] = self._removal.probabilities(pairs)
+        return self._tried[removed]

@@ -60,13 +60,13 @@ class Step(NamedTuple):
         }
 
 
-def spread_over_many(constant: float, added: NDArray[np.float64], places: Sequence[int]) -> bool:
+def spread_over_many(constant: float, added: NDArray[np.float64], rows: Sequence[int]) -> bool:
     """Return whether the addends that a sentence would name are less than half of those in favour.
 
-    `places` are those of the nodes with the largest addends, and of the node itself.
+    `rows` are those of the nodes with the largest addends, and of the node itself.
     """
     in_favour = max(constant, 0.0) + float(added[added > 0].sum())
-    largest = sorted((constant, *added[list(places)].tolist()))[-_NAMED:]
+    largest = sorted((constant, *added[list(rows)].tolist()))[-_NAMED:]
     return bool(sum(value for value in largest if value > 0) < _MOST * in_favour)
 
 
