@@ -155,17 +155,17 @@ class SparseFeatures:
         from scipy.sparse import csr_array
 
         device = self.values.device
-        given = SparseFeatures.from_scipy(csr_array(matrix), self.dtype).to(device)
-        both = SparseFeatures(
-            offsets=torch.cat([self.offsets, self.offsets[-1] + given.offsets[1:]]),
-            columns=torch.cat([self.columns, given.columns]),
-            values=torch.cat([self.values, given.values]),
+        added = SparseFeatures.from_scipy(csr_array(matrix), self.dtype).to(device)
+        joined = SparseFeatures(
+            offsets=torch.cat([self.offsets, self.offsets[-1] + added.offsets[1:]]),
+            columns=torch.cat([self.columns, added.columns]),
+            values=torch.cat([self.values, added.values]),
             row_ids=torch.cat([self.row_ids, self.row_ids[rows.to(device)]]),
             width=self.width,
         )
         order = torch.arange(self.rows, device=device)
-        order[rows.to(device)] = self.rows + torch.arange(given.rows, device=device)
-        return both.select(order)
+        order[rows.to(device)] = self.rows + torch.arange(added.rows, device=device)
+        return joined.select(order)
 
     def to(self, device: torch.device | str) -> SparseFeatures:
         """Return the same features on `device`; itself if they are there already."""

@@ -155,9 +155,9 @@ class Part:
                 f"a graph of {nodes:,} nodes is divided into 1 to {blocks.size - 1} parts, one per "
                 f"rank; got {ranks}."
             )
-        work = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
-        wanted = work[-1] * np.arange(1, ranks) / ranks
-        ends = np.abs(work[None] - wanted[:, None]).argmin(1)
+        costs = blocks if offsets is None else blocks + np.asarray(offsets)[blocks]
+        shares = costs[-1] * np.arange(1, ranks) / ranks
+        ends = np.abs(costs[None] - shares[:, None]).argmin(1)
         # Every rank has at least one block, even where one holds most of the edges.
         least = np.arange(1, ranks)
         for k in range(ranks - 1):
@@ -198,9 +198,9 @@ class Part:
         for piece in _pieces(offsets):
             senders = np.asarray(columns[piece])
             local[piece.start - start : piece.stop - start] = numbers[senders]
-            places = np.flatnonzero(far[senders])
-            receivers = np.searchsorted(bounds, senders[places], side="right") - 1
-            rows = np.searchsorted(offsets, places + piece.start, side="right") - 1
+            entries = np.flatnonzero(far[senders])
+            receivers = np.searchsorted(bounds, senders[entries], side="right") - 1
+            rows = np.searchsorted(offsets, entries + piece.start, side="right") - 1
             sent.append(_distinct(receivers * count + rows))
         pairs = _distinct(np.concatenate(sent))
         return {

@@ -58,8 +58,8 @@ class Propagation:
         A has the weights of the edges, 1 where the graph has none, and D its row sums. `degrees`
         [n] are these sums in the whole graph, where `graph` is a part of it.
         """
-        whole = graph.weighted_degrees if degrees is None else degrees
-        scale = (whole + 1).to(torch.float64).rsqrt()
+        sums = graph.weighted_degrees if degrees is None else degrees
+        scale = (sums + 1).to(torch.float64).rsqrt()
         edges = _by_edge(graph, dtype, scale, scale)
         return cls(graph, edges, (scale * scale).to(dtype), is_gcn=True)
 
@@ -81,8 +81,8 @@ class Propagation:
         A and D as for `symmetric`: with weights it is the weighted mean. `degrees` [n] are D's
         entries in the whole graph, where `graph` is a part of it.
         """
-        whole = graph.weighted_degrees if degrees is None else degrees
-        share = torch.where(whole > 0, whole, 1).to(torch.float64).reciprocal()
+        sums = graph.weighted_degrees if degrees is None else degrees
+        share = torch.where(sums > 0, sums, 1).to(torch.float64).reciprocal()
         return cls(graph, _by_edge(graph, dtype, share, None), torch.zeros_like(share, dtype=dtype))
 
     @classmethod
@@ -93,8 +93,8 @@ class Propagation:
 
         A, D and `degrees` as for `neighbour_mean`.
         """
-        whole = graph.weighted_degrees if degrees is None else degrees
-        scale = torch.where(whole > 0, whole, 1).to(torch.float64).rsqrt()
+        sums = graph.weighted_degrees if degrees is None else degrees
+        scale = torch.where(sums > 0, sums, 1).to(torch.float64).rsqrt()
         return cls(
             graph, _by_edge(graph, dtype, scale, scale), torch.zeros_like(scale, dtype=dtype)
         )

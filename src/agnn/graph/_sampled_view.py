@@ -65,11 +65,11 @@ class Block:
         counts[:rows] = np.diff(offsets)
         starts = np.concatenate([[0], np.cumsum(counts)])
         columns = np.concatenate([ends, table.indices]).astype(np.int32)
-        both = None
+        both_ways = None
         if weights is not None:
-            both = torch.cat([weights, weights[torch.from_numpy(table.data)]])
+            both_ways = torch.cat([weights, weights[torch.from_numpy(table.data)]])
         summed = torch.from_numpy(np.concatenate([order, np.arange(rows, nodes)]))
-        graph = Graph(torch.from_numpy(starts), torch.from_numpy(columns), summed, both, rows)
+        graph = Graph(torch.from_numpy(starts), torch.from_numpy(columns), summed, both_ways, rows)
         # Known here; found anew they would take two sorts and a copy.
         back = np.empty(edges, np.int64)
         back[table.data] = np.arange(edges, 2 * edges)
@@ -118,8 +118,8 @@ class SampledView(View):
         sizes = [targets.size]
         label[targets] = np.arange(targets.size)
         for hop in range(hops):
-            offsets, places = choose(hop, nodes)
-            senders = graph.columns.numpy()[places]
+            offsets, positions = choose(hop, nodes)
+            senders = graph.columns.numpy()[positions]
             new = np.unique(senders[label[senders] < 0]).astype(np.int64)
             label[new] = np.arange(nodes.size, nodes.size + new.size)
             receivers = nodes
@@ -130,7 +130,7 @@ class SampledView(View):
                 label[senders],
                 inputs=nodes.size,
                 degrees=graph.weighted_degrees[torch.from_numpy(nodes)],
-                weights=_weights(graph, receivers, offsets, places),
+                weights=_weights(graph, receivers, offsets, positions),
                 order=np.argsort(receivers),
             )
             blocks.append(block.to(device))
@@ -145,12 +145,12 @@ def _weights(
     graph: Graph,
     receivers: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> Tensor | None:
     """Return how often each chosen edge counts, times its own weight; None where all count once."""
     chosen = np.diff(offsets)
     degrees = graph.degrees.numpy()[receivers]
-    weights = None if graph.weights is None else graph.weights[torch.from_numpy(places)]
+    weights = None if graph.weights is None else graph.weights[torch.from_numpy(positions)]
     if np.array_equal(chosen, degrees):
         return weights
     times = np.repeat(degrees / np.maximum(chosen, 1), chosen)

@@ -71,10 +71,10 @@ class Boosting(SplitMethod):
         # On few rows its threads wait for each other longer than they work.
         with threadpool_limits(1 if labels.size < _FEW_ROWS else None, user_api="openmp"):
             model.fit(rows[:, used], labels)
-            for first in range(0, data.nodes, at_once):
-                some = slice(first, first + at_once)
-                dense = columns[some].toarray()[:, used]
-                probabilities[some, model.classes_] = model.predict_proba(dense)
+            for start in range(0, data.nodes, at_once):
+                block = slice(start, start + at_once)
+                dense = columns[block].toarray()[:, used]
+                probabilities[block, model.classes_] = model.predict_proba(dense)
         return probabilities
 
     def _columns(self, data: NodeData, split: Split) -> SparseMatrix:
@@ -86,7 +86,7 @@ class Boosting(SplitMethod):
             if rows * np.count_nonzero(stored >= self.leaf) <= _MOST_ENTRIES:
                 return columns
         fitting = max(_MOST_ENTRIES // (2 * rows), _FEWEST_COMPONENTS)
-        return _with_neighbours(data, _projected(data, self.components or fitting))
+        return _with_neighbours(data, _projection(data, self.components or fitting))
 
 
 def _with_neighbours(data: NodeData, node_columns: Any) -> SparseMatrix:
@@ -108,7 +108,7 @@ def _with_neighbours(data: NodeData, node_columns: Any) -> SparseMatrix:
     return sparse.hstack(columns, format="csr")
 
 
-def _projected(data: NodeData, components: int) -> NDArray[np.float64]:
+def _projection(data: NodeData, components: int) -> NDArray[np.float64]:
     """Return the features projected on their first singular vectors; [n, components]."""
     from sklearn.decomposition import TruncatedSVD
 

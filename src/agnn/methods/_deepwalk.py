@@ -58,8 +58,8 @@ class NEU(DeepWalk):
 
     def vectors(self, data: NodeData, graph: Graph, seed: int) -> Vectors:
         """Return vectors [n, d], zero for nodes without neighbours."""
-        given = super().vectors(data, graph, seed)
-        return enhance(graph, given, self.near, self.far, self.times)
+        vectors = super().vectors(data, graph, seed)
+        return enhance(graph, vectors, self.near, self.far, self.times)
 
 
 def enhance(graph: Graph, vectors: Vectors, near: float, far: float, times: int) -> Vectors:

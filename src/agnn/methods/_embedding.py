@@ -68,14 +68,14 @@ _CACHED = 8  # sets of vectors per dataset
 
 
 def _vectors(method: EmbeddingMethod, data: NodeData, seed: int) -> Vectors:
-    known = _CACHE.setdefault(data, OrderedDict())
-    vectors = known.get((method, seed))
+    cached = _CACHE.setdefault(data, OrderedDict())
+    vectors = cached.get((method, seed))
     if vectors is None:
         vectors = method.vectors(data, Graph.of(data), seed)
         vectors.setflags(write=False)
-        known[method, seed] = vectors
-        while len(known) > _CACHED:
-            known.popitem(last=False)
+        cached[method, seed] = vectors
+        while len(cached) > _CACHED:
+            cached.popitem(last=False)
     return vectors
 
 
@@ -97,12 +97,12 @@ def one_against_rest(
     from sklearn.multiclass import OneVsRestClassifier
 
     labels = data.labels[split.train]
-    known = np.unique(labels)
+    present = np.unique(labels)
     scores = np.zeros((data.nodes, data.classes), np.float32)
-    if known.size == 1:
-        scores[:, known] = 1.0
+    if present.size == 1:
+        scores[:, present] = 1.0
         return scores
     single = LogisticRegression(solver="liblinear", C=penalty_inverse, random_state=0)
     fitted = OneVsRestClassifier(single).fit(vectors[split.train], labels)
-    scores[:, known] = fitted.predict_proba(vectors)
+    scores[:, present] = fitted.predict_proba(vectors)
     return scores

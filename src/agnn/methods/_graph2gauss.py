@@ -44,14 +44,14 @@ class Graph2Gauss(EmbeddingMethod):
         (source,) = generators([seed])
         x = _features(data, graph)
         weights = _initial(x.width, self.hidden, self.width, source)
-        first, second = ([torch.zeros_like(w) for w in weights] for _ in range(2))
+        m, v = ([torch.zeros_like(w) for w in weights] for _ in range(2))
         ranked = RankedNodes(graph)
         rates = torch.tensor([self.learning_rate])
         steps = self.epochs * ranked.anchors.numel() // self.batch
         for step in range(1, steps + 1):
             slopes = _slopes(weights, x, *ranked.draw(self.batch, source))
             decays = torch.zeros(len(weights), 1)
-            adam_step(weights, slopes, first, second, torch.tensor([step]), rates, decays)
+            adam_step(weights, slopes, m, v, torch.tensor([step]), rates, decays)
         with torch.no_grad():
             return of_unit_length(gaussians(weights, x)[0].numpy())
 
@@ -61,10 +61,10 @@ def _features(data: NodeData, graph: Graph) -> SparseFeatures:
         return SparseFeatures.from_scipy(data.features)
     from scipy.sparse import coo_array, eye_array
 
-    places = (graph.receivers.numpy(), graph.senders.numpy())
+    ends = (graph.receivers.numpy(), graph.senders.numpy())
     ones = torch.ones(graph.edges).numpy()
     size = (graph.nodes, graph.nodes)
-    return SparseFeatures.from_scipy((coo_array((ones, places), size) + eye_array(*size)).tocsr())
+    return SparseFeatures.from_scipy((coo_array((ones, ends), size) + eye_array(*size)).tocsr())
 
 
 def _initial(features: int, hidden: int, width: int, source: Generator) -> list[Tensor]:
@@ -77,26 +77,32 @@ def _initial(features: int, hidden: int, width: int, source: Generator) -> list[
 
 def gaussians(weights: list[Tensor], x: SparseFeatures) -> tuple[Tensor, Tensor]:
     """Return mu and sigma of the rows of x; each [n, d]."""
-    first, mean, spread, *biases = weights
-    h = feature_linear(x, first, biases[0])[0].relu()
+    input_weight, mean, spread, *biases = weights
+    h = feature_linear(x, input_weight, biases[0])[0].relu()
     return h @ mean[0] + biases[1], elu(h @ spread[0] + biases[2]) + 1.0 + 1e-14
 
 
 def divergence(i: tuple[Tensor, Tensor], j: tuple[Tensor, Tensor]) -> Tensor:
     """Return E_ij = KL(N_j | N_i) [k] of Gaussians with means and variances [k, d]."""
     (mean, variance) = i
-    (other, spread) = j
+    (other_mean, spread) = j
     ratio = spread / variance
-    return 0.5 * (ratio + (mean - other) ** 2 / variance - 1.0 - ratio.log()).sum(1)
+    return 0.5 * (ratio + (mean - other_mean) ** 2 / variance - 1.0 - ratio.log()).sum(1)
 
 
-def _slopes(weights: list[Tensor], x: SparseFeatures, nodes: Tensor, kept: Tensor) -> list[Tensor]:
+def _slopes(
+    weights: list[Tensor], x: SparseFeatures, nodes: Tensor, is_further: Tensor
+) -> list[Tensor]:
     """Return the gradients of the mean loss over the valid triples of a draw of `RankedNodes`."""
-    distinct, places = torch.unique(nodes, return_inverse=True)
+    distinct, rows = torch.unique(nodes, return_inverse=True)
     mean, variance = gaussians(weights, x.select(distinct))
-    at = [(mean[row], variance[row]) for row in places]
-    one, two, other = (divergence(at[0], far) for far in at[1:])
-    triples = ((one, two, kept[0]), (one, other, kept[1]), (two, other, kept[0] & kept[1]))
+    at = [(mean[row], variance[row]) for row in rows]
+    to_near, to_second, to_any = (divergence(at[0], far) for far in at[1:])
+    triples = (
+        (to_near, to_second, is_further[0]),
+        (to_near, to_any, is_further[1]),
+        (to_second, to_any, is_further[0] & is_further[1]),
+    )
     costs = torch.cat([(near**2 + torch.exp(-far))[valid] for near, far, valid in triples])
     # Divided by at least 1, because a batch may have no valid triple.
     return list(torch.autograd.grad(costs.sum() / max(costs.numel(), 1), weights))
@@ -118,11 +124,11 @@ class RankedNodes:
         """
         picks = torch.randint(self.anchors.numel(), (batch,), generator=source)
         i = self.anchors[picks]
-        one = self._neighbour(i, source)
+        neighbour = self._neighbour(i, source)
         two = self._neighbour(self._neighbour(i, source), source)
-        other = torch.randint(self.graph.nodes, (batch,), generator=source)
-        kept = torch.stack([self._is_further(i, two), self._is_further(i, other)])
-        return torch.stack([i, one, two, other]), kept
+        any_node = torch.randint(self.graph.nodes, (batch,), generator=source)
+        is_further = torch.stack([self._is_further(i, two), self._is_further(i, any_node)])
+        return torch.stack([i, neighbour, two, any_node]), is_further
 
     def _neighbour(self, nodes: Tensor, source: Generator) -> Tensor:
         degrees = self.graph.degrees[nodes]
@@ -131,6 +137,6 @@ class RankedNodes:
         return self.graph.senders[self.graph.offsets[nodes] + steps.minimum(degrees - 1)]
 
     def _is_further(self, i: Tensor, j: Tensor) -> Tensor:
-        wanted = i * self.graph.nodes + j
-        position = torch.searchsorted(self.edges, wanted).clamp_max(self.edges.numel() - 1)
-        return (self.edges[position] != wanted) & (i != j)
+        key = i * self.graph.nodes + j
+        position = torch.searchsorted(self.edges, key).clamp_max(self.edges.numel() - 1)
+        return (self.edges[position] != key) & (i != j)

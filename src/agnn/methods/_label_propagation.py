@@ -41,13 +41,13 @@ class LabelPropagation(SplitMethod):
 
     def scores(self, data: NodeData, split: Split) -> NDArray[np.float64]:
         """Return class probabilities [n, c]."""
-        known = one_hot(data.labels[split.train], data.classes)
-        shares = known.mean(axis=0)
-        f = self.harmonic(data, split, known)
+        known_classes = one_hot(data.labels[split.train], data.classes)
+        shares = known_classes.mean(axis=0)
+        f = self.harmonic(data, split, known_classes)
         if self.has_mass_normalisation:
-            others = np.ones(data.nodes, dtype=bool)
-            others[split.train] = False
-            mass = f[others].sum(axis=0)
+            is_other = np.ones(data.nodes, dtype=bool)
+            is_other[split.train] = False
+            mass = f[is_other].sum(axis=0)
             f = f * np.divide(shares, mass, out=np.ones_like(mass), where=mass > 0)
         total = f.sum(axis=1, keepdims=True)
         return np.where(total > 0, f / np.where(total > 0, total, 1.0), shares)

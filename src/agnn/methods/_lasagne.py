@@ -60,10 +60,10 @@ class LASAGNE(EmbeddingMethod):
         """Return the contexts of every node, computed once for all seeds."""
         arguments = (self.alpha, self.tolerance, self.contexts)
         with _LOCK:  # the replicas' threads wait for the first of them
-            known = _CACHE.setdefault(data, {})
-            if arguments not in known:
-                known[arguments] = personal_pagerank(graph, *arguments)
-            return known[arguments]
+            cached = _CACHE.setdefault(data, {})
+            if arguments not in cached:
+                cached[arguments] = personal_pagerank(graph, *arguments)
+            return cached[arguments]
 
 
 _Contexts = tuple[NDArray[np.int32], NDArray[np.float64]]  # nodes and weights, each [n, contexts]
@@ -100,17 +100,17 @@ def _ranks_from(
 ) -> dict[int, float]:
     """Return the ranks for one source, by node in the order in which they were first pushed."""
     ranks: dict[int, float] = {}
-    left = {source: 1.0}
+    mass_left = {source: 1.0}
     queue = deque([source] if rows[source] else [])
     while queue:
         node = queue.popleft()
-        mass = left[node]
-        left[node] = 0.0
+        mass = mass_left[node]
+        mass_left[node] = 0.0
         ranks[node] = ranks.get(node, 0.0) + alpha * mass
         share = (1.0 - alpha) * mass / len(rows[node])
         for j in rows[node]:
-            before = left.get(j, 0.0)
-            left[j] = after = before + share
+            before = mass_left.get(j, 0.0)
+            mass_left[j] = after = before + share
             # A node waits in the queue at most once: it enters when it passes its bound.
             if before < bounds[j] <= after:
                 queue.append(j)

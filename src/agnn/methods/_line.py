@@ -61,6 +61,6 @@ def weighted_pairs(graph: Graph) -> tuple[NDArray[Any], NDArray[np.float64]]:
     rows = (graph.senders.numpy(), graph.offsets.numpy())
     a = csr_array((np.ones(graph.edges), *rows), shape=size)
     share = csr_array(((1.0 / graph.degrees[graph.receivers]).numpy(), *rows), shape=size)
-    both = (a + a @ share).tocoo()
-    apart = both.row != both.col
-    return np.stack([both.row, both.col])[:, apart], both.data[apart]
+    pairs = (a + a @ share).tocoo()
+    apart = pairs.row != pairs.col
+    return np.stack([pairs.row, pairs.col])[:, apart], pairs.data[apart]

@@ -35,12 +35,12 @@ class SplitMethod(Method):
 
     def run(self, task: Task) -> Outcome:
         """Return the scores of every replica; each distinct split is computed once."""
-        splits, places = _distinct_splits(task)
+        splits, split_indices = _distinct_splits(task)
         scores = []
         for split in splits:
             _tell_alive(task)
             scores.append(torch.from_numpy(self.scores(task.data, split)).float())
-        return Outcome(torch.stack([scores[index] for index in places]).to(task.device))
+        return Outcome(torch.stack([scores[index] for index in split_indices]).to(task.device))
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class ChoosingMethod(SplitMethod):
 
     def _scores(self, task: Task) -> list[NDArray[np.float64]]:
         """Return the class probabilities [n, c] of every replica."""
-        splits, places = _distinct_splits(task)
+        splits, split_indices = _distinct_splits(task)
         parts = [split.parts[task.held_out] for split in splits]
-        best = [_WORST] * len(places)
-        kept: list[Predictor] = []
+        best = [_WORST] * len(split_indices)
+        best_predictors: list[Predictor] = []
         for predictors in self.candidates(task.data, splits):
             _tell_alive(task)
-            kept = kept or [predictors[index] for index in places]
+            best_predictors = best_predictors or [predictors[index] for index in split_indices]
             if not any(nodes.size for nodes in parts):
                 break
             qualities = [
@@ -94,14 +94,14 @@ class ChoosingMethod(SplitMethod):
                 else _WORST
                 for predict, nodes in zip(predictors, parts, strict=True)
             ]
-            scores, ties = zip(*(qualities[index] for index in places), strict=True)
+            scores, ties = zip(*(qualities[index] for index in split_indices), strict=True)
             decisive = zip(*map(task.values_to_choose_by, (scores, ties)), strict=True)
             for replica, value in enumerate(decisive):
                 if value > best[replica]:
                     best[replica] = value
-                    kept[replica] = predictors[places[replica]]
+                    best_predictors[replica] = predictors[split_indices[replica]]
         everything = np.arange(task.data.nodes)
-        return [self.probabilities(predict(everything)) for predict in kept]
+        return [self.probabilities(predict(everything)) for predict in best_predictors]
 
 
 def _tell_alive(task: Task) -> None:
@@ -113,8 +113,8 @@ def _tell_alive(task: Task) -> None:
 def _distinct_splits(task: Task) -> tuple[list[Split], list[int]]:
     """Return the splits without repetitions, and where among them each replica's is."""
     splits = list({id(split): split for split in task.splits}.values())
-    places = {id(split): index for index, split in enumerate(splits)}
-    return splits, [places[id(split)] for split in task.splits]
+    index_of = {id(split): index for index, split in enumerate(splits)}
+    return splits, [index_of[id(split)] for split in task.splits]
 
 
 def one_hot(labels: NDArray[np.int64], classes: int) -> NDArray[np.float64]:

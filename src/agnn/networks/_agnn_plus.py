@@ -191,9 +191,9 @@ class AGNNPlus(CosineAttentionNetwork):
         x width.
         """
         lines = self.layers * (2 * data.edges.shape[1] + data.nodes) + data.features.nnz
-        work = float(replicas) * self.versions_per_step * lines * self.hidden
+        operations = float(replicas) * self.versions_per_step * lines * self.hidden
         cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
-        return float(work / (_WORK_PER_SECOND * cores))
+        return float(operations / (_WORK_PER_SECOND * cores))
 
     @property
     def versions_per_step(self) -> int:

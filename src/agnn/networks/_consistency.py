@@ -83,9 +83,9 @@ class Consistency:
 
     def _part(self, targets: Targets, dropout: Dropout) -> tuple[View, Tensor, Tensor | None]:
         """What training nodes and a sample depend on, and the rows of both."""
-        places = torch.arange(self.settings.sample or 0, device=self.graph.device)
+        positions = torch.arange(self.settings.sample or 0, device=self.graph.device)
         draws = replace(self.draws, epoch=dropout.epoch)
-        random = random_words(draws, places, torch.zeros_like(places))[0]  # below 2^32
+        random = random_words(draws, positions, torch.zeros_like(positions))[0]  # below 2^32
         sample = torch.unique((random * self.graph.nodes) >> 32)
         nodes = torch.unique(torch.cat([targets.nodes.flatten(), sample]))
         view = View.around(self.features, self.graph, nodes, self.model.hops)
@@ -98,7 +98,7 @@ def _version_mean(targets: Targets, picked: Tensor, backend: str) -> Tensor:
     labels = targets.labels.repeat_interleave(versions, 0)
     weights = targets.weights.repeat_interleave(versions, 0)
     losses = cross_entropy(picked.flatten(0, 1), labels, weights, backend=backend)
-    total, *others = losses.view(-1, versions).unbind(1)
-    for other in others:
-        total = total + other
+    total, *further_losses = losses.view(-1, versions).unbind(1)
+    for loss in further_losses:
+        total = total + loss
     return total / versions

@@ -88,10 +88,10 @@ class DynamicFilterModel(NodeModel):
             states = self.last(h, nodes, drop, backend)
             return states, dense_linear(h, weight, None, nodes, drop=drop, backend=backend)
 
-        first = self.first_assignment
+        first_assignment = self.first_assignment
         last = self.last_assignment
         return [
-            _DynamicLayer(view, middle, first_maps, first, self.first_bias, backend),
+            _DynamicLayer(view, middle, first_maps, first_assignment, self.first_bias, backend),
             ReLU(),
             _DynamicLayer(view, targets, last_maps, last, self.last_bias, backend),
         ]

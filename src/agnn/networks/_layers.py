@@ -96,8 +96,8 @@ class FeatureLinear(_Maps):
     ) -> Link:
         """Return the layer as the first link of a chain, with or without its bias."""
         weight, bias = self.for_versions(versions)
-        kept = bias if has_bias else None
-        return FirstLayerLink(x, weight, kept, drop, backend)
+        chosen_bias = bias if has_bias else None
+        return FirstLayerLink(x, weight, chosen_bias, drop, backend)
 
     def forward(self, x: Features, drop: DropoutAt | None, backend: str) -> Tensor:
         """Return states [R, n, d]."""

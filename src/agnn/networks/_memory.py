@@ -44,7 +44,7 @@ def count_step(network: NetworkMethod, features: int, classes: int) -> StepNumbe
     per_node = (narrow["sparse"] - narrow["small"]) / _FEW
     per_feature = ((wide["sparse"] - wide["small"]) / _FEW - per_node) / _WIDTH
     per_node = per_node + (features - _WIDTH) * per_feature
-    one, two = (
+    of_one, of_two = (
         sum(parameter.numel() for parameter in network.build(width, classes).parameters())
         for width in (1, 2)
     )
@@ -53,7 +53,7 @@ def count_step(network: NetworkMethod, features: int, classes: int) -> StepNumbe
         per_edge=int(per_edge.sum()) + 1,
         largest_per_node=int(per_node.max(initial=0.0)) + 1,
         largest_per_edge=int(per_edge.max(initial=0.0)),
-        parameters=one + (features - 1) * (two - one),
+        parameters=of_one + (features - 1) * (of_two - of_one),
         versions=network.versions_per_step,
     )
 

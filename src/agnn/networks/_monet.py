@@ -76,13 +76,13 @@ class MoNetModel(NodeModel):
         # sum over neighbours to the kernels, whose order is fixed on every device.
         ones = edges.new_ones(self.replicas, graph.nodes, edges.shape[-1])
         totals = weighted_sum(graph, ones, edges, loops, backend=self.backend)[:, :, None]
-        first = _MixtureSum(graph, edges, loops, totals, self.backend)
+        mixture = _MixtureSum(graph, edges, loops, totals, self.backend)
         return [
             self.first.link(view.features, at(dropout, INPUT), self.backend),
-            first,
+            mixture,
             ReLU(),
             self.last.link(view.field.nodes[:middle], at(dropout, OUTPUT), self.backend),
-            first.at_rows(targets),
+            mixture.at_rows(targets),
         ]
 
 

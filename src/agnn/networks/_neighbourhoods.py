@@ -46,8 +46,8 @@ def at_nodes(states: Tensor, nodes: Tensor) -> Tensor:
     """
     if states.device.type != "cpu":
         return states[:, nodes]
-    taken: Tensor = _AtNodes.apply(states, nodes)  # type: ignore[no-untyped-call]
-    return taken
+    states_at_nodes: Tensor = _AtNodes.apply(states, nodes)  # type: ignore[no-untyped-call]
+    return states_at_nodes
 
 
 class _AtNodes(torch.autograd.Function):

@@ -172,9 +172,9 @@ class _PairLayer(TorchLink):
         else:
             edges = weights
             loops = weights.new_zeros(shape)
-        given = graph.weights_as(edges.dtype)
-        if given is not None:  # log w is added to the score of an edge, as in AGNN
-            edges = edges * given[: near.edges, None]
+        edge_weights = graph.weights_as(edges.dtype)
+        if edge_weights is not None:  # log w is added to the score of an edge, as in AGNN
+            edges = edges * edge_weights[: near.edges, None]
         ones = edges.new_ones(model.replicas, maps["value"].shape[1], self.heads)
         totals = weighted_sum(graph, ones, edges, loops, backend=model.backend)
         # Only a node without neighbours that does not attend to itself has a total of 0.

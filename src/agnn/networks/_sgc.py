@@ -58,8 +58,8 @@ class PropagatingSGC(NodeModel):
         weights = view.symmetric_propagation
         bias = self.first.bias
         steps = [PropagateLink(weights, rows, self.backend) for rows in rows_by_layer(view)]
-        first = self.first.link(view.features, at(dropout, INPUT), self.backend, has_bias=False)
-        return [first, *steps, *([] if bias is None else [Bias(bias)])]
+        linear = self.first.link(view.features, at(dropout, INPUT), self.backend, has_bias=False)
+        return [linear, *steps, *([] if bias is None else [Bias(bias)])]
 
 
 @register

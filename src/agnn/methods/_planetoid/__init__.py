@@ -73,10 +73,10 @@ class _Table(State):
         self.table[:, nodes] = e.detach()
 
     def learn_contexts(self, pairs: Pairs, rate: float) -> None:
-        places = pairs.nodes[..., None].expand(-1, -1, self.table.shape[2])
-        h = self.table.gather(1, places)
+        rows = pairs.nodes[..., None].expand(-1, -1, self.table.shape[2])
+        h = self.table.gather(1, rows)
         h.sub_(self.contexts.step(h, pairs, rate))
-        self.table.scatter_(1, places, h)
+        self.table.scatter_(1, rows, h)
 
 
 @register
@@ -116,8 +116,8 @@ class _Encoder(State):
         self.weight = glorot(start.x.width, width, start.sources, start.device).requires_grad_()
         self.bias = self.weight.new_zeros(len(start.sources), width).requires_grad_()
         self.context_bias = self.weight.new_zeros(len(start.sources), width)
-        seen = int((start.places >= 0).sum())
-        self.contexts = ContextSoftmax(glorot(width, seen, start.sources, start.device))
+        context_count = int((start.places >= 0).sum())
+        self.contexts = ContextSoftmax(glorot(width, context_count, start.sources, start.device))
         self.head = Head(start, width)
 
     @property
@@ -199,7 +199,7 @@ class Planetoid(Method):
             "learning_rate": self.learning_rate,
             "epochs": self.epochs,
         }
-        both: list[Variant] = [
+        pair: list[Variant] = [
             PlanetoidT(**shared),
             PlanetoidI(**shared, walk_share=self.walk_share),
         ]
@@ -208,7 +208,7 @@ class Planetoid(Method):
                 label_batches=round(self.label_pretraining * variant.label_batches),
                 walk_batches=round(self.walk_pretraining * variant.walk_batches),
             )
-            for variant in both
+            for variant in pair
         ]
 
     def run(self, task: Task) -> Outcome:

@@ -57,8 +57,8 @@ def walk_paths(
         return np.empty((0, count, steps + 1), np.int64)
     rounds = -(-batches * count // starts.size)
     order = [source.permutation(starts) for _ in range(rounds)]
-    first = np.concatenate([np.empty(0, np.int64), *order])[: batches * count]
-    return walks(graph, first, steps, source).reshape(batches, count, steps + 1)
+    beginnings = np.concatenate([np.empty(0, np.int64), *order])[: batches * count]
+    return walks(graph, beginnings, steps, source).reshape(batches, count, steps + 1)
 
 
 def walks(
@@ -69,9 +69,9 @@ def walks(
     paths[:, 0] = starts
     degrees = np.diff(graph.indptr)
     for step in range(steps):
-        here = paths[:, step]
-        choice = (source.random(starts.size) * degrees[here]).astype(np.int64)
-        paths[:, step + 1] = graph.indices[graph.indptr[here] + choice]
+        nodes = paths[:, step]
+        choice = (source.random(starts.size) * degrees[nodes]).astype(np.int64)
+        paths[:, step + 1] = graph.indices[graph.indptr[nodes] + choice]
     return paths
 
 
@@ -126,10 +126,10 @@ class Batches:
         self.nodes_of, self.contexts_of = torch.from_numpy(pattern).to(device)
 
     def __getitem__(self, batch: int) -> Pairs:
-        places = self.places[batch]
+        positions = self.places[batch]
         rows = self.rows[batch]
-        contexts = places[..., self.contexts_of].flatten(1)
-        is_pair = (contexts >= 0) & (places[..., self.nodes_of].flatten(1) >= 0)
+        contexts = positions[..., self.contexts_of].flatten(1)
+        is_pair = (contexts >= 0) & (positions[..., self.nodes_of].flatten(1) >= 0)
         return Pairs(
             self.nodes[batch],
             rows[..., self.nodes_of].flatten(1),

@@ -138,9 +138,9 @@ class ContextSoftmax:
         slopes = torch.baddbmm(self.bias[:, None], h, self.weight).softmax(2)
         counts = h.new_zeros(h.shape[:2]).scatter_add_(1, pairs.rows, pairs.weights)
         slopes *= counts[..., None]
-        places = pairs.rows * slopes.shape[2] + pairs.contexts
+        positions = pairs.rows * slopes.shape[2] + pairs.contexts
         # The values added at one place are all equal or 0, so their order changes no bit.
-        slopes.view(slopes.shape[0], -1).scatter_add_(1, places, -pairs.weights)
+        slopes.view(slopes.shape[0], -1).scatter_add_(1, positions, -pairs.weights)
         return slopes
 
 
