@@ -221,10 +221,10 @@ class TorchLink(Link):
             return self.forward(x)
         hops = len(current.hops)
         out = self.forward(x)
-        first = len(current.first)
+        known_maps = len(current.first)
         with torch.no_grad():
             current.hops[hops:] = self.weights(x)
-        del current.first[first:]  # the same maps once more
+        del current.first[known_maps:]  # the same maps once more
         return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:

@@ -208,13 +208,13 @@ def _consistency(backend: str, device: str) -> list[Tensor]:
 def _adam(backend: str, device: str) -> list[Tensor]:
     moved = _random(device, 20, _REPLICAS, 5)
     gradient = _random(device, 21, _REPLICAS, 5)
-    first = torch.zeros_like(moved)
-    second = torch.zeros_like(moved)
+    m = torch.zeros_like(moved)
+    v = torch.zeros_like(moved)
     step = torch.ones(1, device=device)
     rates = torch.tensor([0.1, 0.01], device=device)
     decays = torch.full((1, _REPLICAS), 5e-4, device=device)
-    adam_step([moved], [gradient], [first], [second], step, rates, decays, backend=backend)
-    return [moved, first, second]
+    adam_step([moved], [gradient], [m], [v], step, rates, decays, backend=backend)
+    return [moved, m, v]
 
 
 def _part_rows(backend: str, device: str) -> list[Tensor]:

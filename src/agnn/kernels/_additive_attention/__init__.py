@@ -97,10 +97,10 @@ class AdditiveAttentionLink(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states, at the two vectors and at the bias."""
         h, out = self.saved
-        dh, *others = self.backend.backward(
+        dh, *rest = self.backend.backward(
             self.graph, h, self.vectors, out, self.kept, self.draws, gradient
         )
-        return dh, tuple(others)
+        return dh, tuple(rest)
 
 
 def additive_attention(
@@ -156,12 +156,12 @@ def _check(h: Tensor, receiving: Tensor, sending: Tensor, bias: Tensor, row_ids:
     replicas, n, width = h.shape
     heads = receiving.shape[-1]
     check_heads(h, heads)
-    wanted = {"receiving": [replicas, width // heads, heads], "bias": [replicas, width]}
-    wanted["sending"] = wanted["receiving"]
+    expected = {"receiving": [replicas, width // heads, heads], "bias": [replicas, width]}
+    expected["sending"] = expected["receiving"]
     for name, value in (("receiving", receiving), ("sending", sending), ("bias", bias)):
-        if list(value.shape) != wanted[name] or value.dtype != h.dtype:
+        if list(value.shape) != expected[name] or value.dtype != h.dtype:
             raise InputError(
-                f"`{name}` must be {h.dtype} of shape {wanted[name]}; got {value.dtype} "
+                f"`{name}` must be {h.dtype} of shape {expected[name]}; got {value.dtype} "
                 f"{list(value.shape)}."
             )
     if row_ids.numel() < n:
@@ -225,8 +225,8 @@ def states(graph: Graph, h: Tensor, vectors: Vectors, rows: int, draws: Draws) -
     if value_drop is not None:
         h = dropout.forward(h, row_ids[: h.shape[1]], value_drop)
     values = heads_of(h, heads)
-    kept = loop[:, :, None] * values[:, :rows]
-    return kept.index_add(1, i, edge[:, :, None] * values[:, j]).flatten(2) + bias[:, None]
+    of_loops = loop[:, :, None] * values[:, :rows]
+    return of_loops.index_add(1, i, edge[:, :, None] * values[:, j]).flatten(2) + bias[:, None]
 
 
 def forward(

@@ -105,8 +105,8 @@ class _Versions(torch.autograd.Function):
         by_version = gradients[0].view(-1, ctx.versions, *gradients[0].shape[1:]).unbind(1)
         # One after the other: a sum over an axis may group its terms by the size of the others.
         total = contiguous_copy(by_version[0])
-        for other in by_version[1:]:
-            total += other
+        for version in by_version[1:]:
+            total += version
         return total, None
 
 

@@ -121,12 +121,12 @@ def _run_in_pool(
 ) -> None:
     bounds = [units * k // threads for k in range(threads + 1)]
     pool = _pool(torch.get_num_threads(), os.getpid())
-    others = [
+    futures = [
         pool.submit(function, *arguments, bounds[k], bounds[k + 1]) for k in range(1, threads)
     ]
     function(*arguments, bounds[0], bounds[1])
-    for other in others:
-        other.result()
+    for future in futures:
+        future.result()
 
 
 def as_lines(h: Tensor) -> tuple[NDArray[Any], int]:

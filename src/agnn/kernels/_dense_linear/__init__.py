@@ -122,8 +122,8 @@ def forward(
     h: Tensor, weight: Tensor, bias: Tensor | None, row_ids: Tensor, drop: DropoutAt | None
 ) -> Tensor:
     """dropout(H) W + b; [R, n, k]."""
-    kept = h if drop is None else dropout.forward(h, row_ids, drop)
-    out = torch.bmm(kept, weight)
+    dropped = h if drop is None else dropout.forward(h, row_ids, drop)
+    out = torch.bmm(dropped, weight)
     return out if bias is None else out + bias[:, None]
 
 
@@ -132,8 +132,8 @@ def backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients at `h` [R, n, d], at the weight [R, d, k] and at the bias [R, k]."""
     dh = torch.bmm(gradient, weight.mT)
-    kept = h
+    dropped = h
     if drop is not None:
         dh = dropout.backward(dh, row_ids, drop)
-        kept = dropout.forward(h, row_ids, drop)
-    return dh, torch.bmm(kept.mT, gradient), gradient.sum(1)
+        dropped = dropout.forward(h, row_ids, drop)
+    return dh, torch.bmm(dropped.mT, gradient), gradient.sum(1)

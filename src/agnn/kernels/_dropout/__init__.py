@@ -37,8 +37,8 @@ class DropoutAt:
 
     def of_replica(self, replica: int) -> DropoutAt:
         """The dropout of one replica, alone."""
-        one = slice(replica, replica + 1)
-        return DropoutAt(self.keys[one], self.thresholds[one], self.scales[one], self.epoch)
+        rows = slice(replica, replica + 1)
+        return DropoutAt(self.keys[rows], self.thresholds[rows], self.scales[rows], self.epoch)
 
     @cached_property
     def arrays(self) -> tuple[NDArray[Any], ...]:
@@ -79,8 +79,8 @@ class Dropout:
         r at r * versions + s; the first is the replica's own. `rate` is the rate of this place
         where it has one of its own.
         """
-        wanted = (place, versions, rate)
-        if wanted not in self._places:
+        key = (place, versions, rate)
+        if key not in self._places:
             rates = self.rates if rate is None else (rate,) * len(self.rates)
             rates = tuple(rate for rate in rates for _ in range(versions))
             words = [
@@ -91,13 +91,13 @@ class Dropout:
             keys = torch.tensor(words, dtype=torch.int64, device=self.device)
             thresholds = [int(rate * 2**32) for rate in rates]
             scales = [1.0 / (1.0 - rate) for rate in rates]
-            self._places[wanted] = DropoutAt(
+            self._places[key] = DropoutAt(
                 keys,
                 torch.tensor(thresholds, dtype=torch.int64, device=self.device),
                 torch.tensor(scales, dtype=torch.float64, device=self.device),
                 self.epoch,
             )
-        return self._places[wanted]
+        return self._places[key]
 
 
 def _key(seed: int, place: int) -> tuple[int, int]:
@@ -187,17 +187,17 @@ def mix(x: Tensor) -> Tensor:
 def random_words(drop: DropoutAt, rows: Tensor, columns: Tensor) -> Tensor:
     """One uniform 32-bit word for each entry (rows[k], columns[k]); [R, k] int64."""
     # [R, 1]
-    first = drop.keys[:, :1]
-    second = drop.keys[:, 1:]
-    epoch = mix((drop.epoch & WORD) ^ second)
-    row_state = mix((rows + epoch) & WORD) ^ first
+    row_key = drop.keys[:, :1]
+    epoch_key = drop.keys[:, 1:]
+    epoch = mix((drop.epoch & WORD) ^ epoch_key)
+    row_state = mix((rows + epoch) & WORD) ^ row_key
     return mix((row_state + columns * GOLDEN) & WORD)
 
 
 def factors(drop: DropoutAt, rows: Tensor, columns: Tensor, dtype: torch.dtype) -> Tensor:
     """What each entry is multiplied by: 0 where dropped, 1 / (1 - rate) where kept; [R, k]."""
-    kept = random_words(drop, rows, columns) >= drop.thresholds[:, None]
-    return kept.to(dtype) * drop.scales.to(dtype)[:, None]
+    is_kept = random_words(drop, rows, columns) >= drop.thresholds[:, None]
+    return is_kept.to(dtype) * drop.scales.to(dtype)[:, None]
 
 
 def forward(h: Tensor, row_ids: Tensor, drop: DropoutAt) -> Tensor:

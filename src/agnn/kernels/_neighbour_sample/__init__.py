@@ -67,10 +67,10 @@ def forward(
         degree = int(degrees[node])
         begin = int(starts[node])
         turns = np.arange(max(degree - fanout, 0), degree)
-        taken = set(turns.tolist()) if degree <= fanout else set[int]()
+        chosen = set(turns.tolist()) if degree <= fanout else set[int]()
         if degree > fanout:
             drawn = below(counter_words(keys[k], turns), (turns + 1).astype(U))
             for j, position in zip(turns.tolist(), drawn.tolist(), strict=True):
-                taken.add(j if position in taken else position)
-        out[offsets[k] : offsets[k + 1]] = [begin + position for position in sorted(taken)]
+                chosen.add(j if position in chosen else position)
+        out[offsets[k] : offsets[k + 1]] = [begin + position for position in sorted(chosen)]
     return out

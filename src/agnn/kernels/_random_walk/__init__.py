@@ -62,9 +62,9 @@ def forward(
             drawn[waiting] += U(1)
             proposed = _neighbour(graph, path[waiting, step - 1], x)
             weight = _weights(graph, walks, path[waiting], step, proposed)
-            taken = fraction(x) * max(walks.weights) < weight
-            path[waiting[taken], step] = proposed[taken]
-            waiting = waiting[~taken]
+            is_taken = fraction(x) * max(walks.weights) < weight
+            path[waiting[is_taken], step] = proposed[is_taken]
+            waiting = waiting[~is_taken]
     return path.astype(np.int32)
 
 

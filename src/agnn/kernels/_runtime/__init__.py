@@ -25,8 +25,8 @@ PARTS: Final = ("openmp", "code_cache", "memory_pool")
 
 def is_disabled(part: str) -> bool:
     """Return whether the environment turns a part of the run time off."""
-    given = os.environ.get(VARIABLE, "")
-    names = {name.strip() for name in given.split(",") if name.strip()}
+    value = os.environ.get(VARIABLE, "")
+    names = {name.strip() for name in value.split(",") if name.strip()}
     if not names <= set(PARTS):
-        raise InputError(f"{VARIABLE} takes some of {', '.join(PARTS)}; got '{given}'.")
+        raise InputError(f"{VARIABLE} takes some of {', '.join(PARTS)}; got '{value}'.")
     return part in names

@@ -145,7 +145,7 @@ def _is_ours(folder: Path) -> bool:
 
 def _delete_unused(base: Path) -> None:
     with suppress(OSError):
-        for other in base.iterdir():
-            is_of_a_source = re.fullmatch("[0-9a-f]{24}", other.name) is not None
-            if is_of_a_source and time.time() - other.stat().st_mtime > _UNUSED:
-                shutil.rmtree(other, ignore_errors=True)
+        for folder in base.iterdir():
+            is_of_a_source = re.fullmatch("[0-9a-f]{24}", folder.name) is not None
+            if is_of_a_source and time.time() - folder.stat().st_mtime > _UNUSED:
+                shutil.rmtree(folder, ignore_errors=True)

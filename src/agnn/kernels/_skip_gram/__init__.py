@@ -158,8 +158,8 @@ def pair_skip_gram(
     if is_symmetric and (firsts == seconds).any():
         node = int(firsts[firsts == seconds][0])
         raise InputError(f"a pair joins node {node} with itself; leave such pairs out.")
-    seen = np.bincount(firsts, minlength=nodes) + np.bincount(seconds, minlength=nodes)
-    v = _initial(seen, descent, seed)
+    counts = np.bincount(firsts, minlength=nodes) + np.bincount(seconds, minlength=nodes)
+    v = _initial(counts, descent, seed)
     if not firsts.size:
         return v
     noise = noise_table(np.bincount(seconds, weights, nodes), negatives)
@@ -265,13 +265,13 @@ def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any
     aliases = np.arange(weights.size, dtype=np.uint32)
     poor = [int(i) for i in np.flatnonzero(share < 1.0)]
     rich = [int(i) for i in np.flatnonzero(share >= 1.0)]
-    left = share.tolist()
+    rest = share.tolist()
     while poor and rich:
         i = poor.pop()
         j = rich[-1]
-        thresholds[i] = left[i]
+        thresholds[i] = rest[i]
         aliases[i] = j
-        left[j] -= 1.0 - left[i]
-        if left[j] < 1.0:
+        rest[j] -= 1.0 - rest[i]
+        if rest[j] < 1.0:
             poor.append(rich.pop())
     return thresholds, aliases

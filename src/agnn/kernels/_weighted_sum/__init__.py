@@ -67,8 +67,8 @@ class WeightedSumLink(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradients at the states and, where they are learned, at the weights."""
         h = self.saved[0] if self.is_learned else None
-        dh, *others = self.backend.backward(self.graph, h, self.edges, self.loops, gradient, self.n)
-        return dh, tuple(others)
+        dh, *rest = self.backend.backward(self.graph, h, self.edges, self.loops, gradient, self.n)
+        return dh, tuple(rest)
 
 
 def weighted_sum(
@@ -107,14 +107,14 @@ def _check(graph: Graph, h: Tensor, edges: Tensor, loops: Tensor, rows: int) -> 
     replicas = h.shape[0]
     heads = loops.shape[-1]
     check_heads(h, heads)
-    wanted = {
+    expected = {
         "edges": [replicas, graph.edges_of(rows), heads],
         "loops": [replicas, rows, heads],
     }
     for name, value in (("edges", edges), ("loops", loops)):
-        if list(value.shape) != wanted[name] or value.dtype != h.dtype:
+        if list(value.shape) != expected[name] or value.dtype != h.dtype:
             raise InputError(
-                f"`{name}` must be {h.dtype} of shape {wanted[name]}; got {value.dtype} "
+                f"`{name}` must be {h.dtype} of shape {expected[name]}; got {value.dtype} "
                 f"{list(value.shape)}."
             )
 
