@@ -73,8 +73,8 @@ def disk_graph(batches: Iterable[Entries], nodes: int, folder: Path, memory: int
     with raw.open("wb") as stream, raw_weights.open("wb") as weight_stream:
         for batch, weights in batches:
             is_weighted |= weights is not None
-            for first in range(0, batch.shape[1], _AT_ONCE):
-                piece = slice(first, first + _AT_ONCE)
+            for start in range(0, batch.shape[1], _AT_ONCE):
+                piece = slice(start, start + _AT_ONCE)
                 pairs = np.asarray(batch[:, piece]).astype(np.int32)
                 is_loop = pairs[0] == pairs[1]
                 entries += pairs.shape[1]
@@ -101,19 +101,19 @@ def disk_graph(batches: Iterable[Entries], nodes: int, folder: Path, memory: int
         for k, (file, weight_file) in enumerate(files):
             return_freed_memory()
             keys = np.fromfile(file, np.int64)
-            own = slice(bounds[k], bounds[k + 1])
-            rows = own.stop - own.start
+            block = slice(bounds[k], bounds[k + 1])
+            rows = block.stop - block.start
             if not is_weighted:
                 keys = _distinct(keys)
             else:
                 keys, weights, differing = _with_means(keys, np.fromfile(weight_file, np.float64))
-                sums[own] = np.bincount((keys >> _BITS) - own.start, weights, minlength=rows)
+                sums[block] = np.bincount((keys >> _BITS) - block.start, weights, minlength=rows)
                 is_even &= bool((weights == 1).all())
                 uneven += differing
                 weight_stream.write(weights.data)
             file.unlink()
             weight_file.unlink()
-            degrees[own] = np.bincount((keys >> _BITS) - own.start, minlength=rows)
+            degrees[block] = np.bincount((keys >> _BITS) - block.start, minlength=rows)
             stream.write((keys & (2**_BITS - 1)).astype(np.int32).data)
     return DiskGraph(
         offsets=np.concatenate([[0], np.cumsum(degrees)]),
@@ -186,11 +186,11 @@ def _with_means(
     weights = weights[order]
     is_first = np.ones(keys.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-    places = np.cumsum(is_first) - 1
+    index = np.cumsum(is_first) - 1
     # As `agnn.data` takes the mean of edges in memory, addition by addition.
-    means = (np.bincount(places, weights) / np.bincount(places)).astype(np.float32)
-    is_off = np.abs(weights - means[places]) > 1e-6 * means[places]  # more than rounding makes
-    return keys[is_first], means, np.unique(places[is_off]).size
+    means = (np.bincount(index, weights) / np.bincount(index)).astype(np.float32)
+    is_off = np.abs(weights - means[index]) > 1e-6 * means[index]  # more than rounding makes
+    return keys[is_first], means, np.unique(index[is_off]).size
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:

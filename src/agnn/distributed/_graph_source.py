@@ -99,8 +99,8 @@ class GraphSource:
 
         def draw_edges() -> Iterator[Entries]:
             source = np.random.default_rng((seed, 1))
-            for first in range(0, edges, _ENTRIES):
-                node = source.integers(nodes, size=min(_ENTRIES, edges - first))
+            for start in range(0, edges, _ENTRIES):
+                node = source.integers(nodes, size=min(_ENTRIES, edges - start))
                 group = home[node]
                 member = (source.random(node.size) * sizes[group]).astype(int)
                 near = members[starts[group] + member]
@@ -110,8 +110,8 @@ class GraphSource:
         def draw_features() -> Iterator[NDArray[np.float32]]:
             source = np.random.default_rng((seed, 2))
             step = max(1, _ENTRIES // features)
-            for first in range(0, nodes, step):
-                kind = home[first : first + step] % classes
+            for start in range(0, nodes, step):
+                kind = home[start : start + step] % classes
                 noise = source.standard_normal((kind.size, features), dtype=np.float32)
                 yield centres[kind] + 4.0 * noise
 

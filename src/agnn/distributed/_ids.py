@@ -76,8 +76,8 @@ class StoredIds(Sequence[Hashable]):
 
         is_whole = isinstance(node_id, float | np.floating) and node_id == node_id // 1
         text = str(int(node_id)) if is_whole else str(node_id)  # type: ignore[call-overload]
-        asked = pd.Series([text], dtype=object)
-        row = int(self._index.positions_of_both(asked, asked)[0, 0])
+        ids = pd.Series([text], dtype=object)
+        row = int(self._index.positions_of_both(ids, ids)[0, 0])
         return None if row < 0 else int(self._position_of_row[row])
 
     @cached_property

@@ -115,20 +115,20 @@ class LocalGraph:
             )
         is_border = _any_by_row(part.columns >= part.own, part.offsets)
         order = np.argsort(is_border, kind="stable")
-        places = np.empty_like(order)
-        places[order] = np.arange(part.own)
+        positions = np.empty_like(order)
+        positions[order] = np.arange(part.own)
         offsets = part.offsets
         columns = np.asarray(part.columns)
         weights = part.weights
         if is_border.any():
-            offsets, columns, weights = _arrange(part, order, places)
+            offsets, columns, weights = _arrange(part, order, positions)
         sizes = [int(size) for size in ranks.gather(torch.tensor([columns.size]))]
         return cls(
             part=part,
             offsets=offsets,
             columns=columns,
             order=order,
-            places=places,
+            places=positions,
             inner=part.own - int(is_border.sum()),
             graph=_graph(offsets, columns, weights, part.halo.size).to(ranks.device),
             features=tuple(_block_features(part, str(ranks.device))),
@@ -207,8 +207,8 @@ class LocalGraph:
             counts[filled] = np.add.reduceat(is_kept, offsets[:-1][filled], dtype=np.int64)
             offsets = np.concatenate([[0], np.cumsum(counts)])
             weights = None if graph.weights is None else graph.weights.cpu().numpy()[is_kept]
-            kept = _graph(offsets, columns[is_kept], weights, part.halo.size)
-            graph = kept.to(graph.device)
+            pruned = _graph(offsets, columns[is_kept], weights, part.halo.size)
+            graph = pruned.to(graph.device)
         layer = Layer(
             graph,
             TwoRuns.of(chosen, offsets, self.inner),
@@ -230,11 +230,11 @@ class LocalGraph:
         part = self.part
         device = self.ranks.device
         is_all = bool(arrives.all())
-        places = torch.from_numpy(np.flatnonzero(arrives) + part.own).to(device)
+        positions = torch.from_numpy(np.flatnonzero(arrives) + part.own).to(device)
         return Route(
             rows=torch.from_numpy(self.places[part.send_rows[is_sent]]).to(device),
             counts=_count_by_group(is_sent, part.send_counts),
-            places=slice(part.own, None) if is_all else places,
+            places=slice(part.own, None) if is_all else positions,
             arriving=_count_by_group(arrives, part.receive_counts),
             halo=arrives.size,
             is_all=is_all,
@@ -286,12 +286,12 @@ class LocalGraph:
 
     def send(self, route: Route, *states: Tensor) -> Exchange:
         """Begin to send rows of states [R, own, k] to where they are needed."""
-        first, *exact = states
+        main_state, *exact = states
         if self.wire is not None:  # what follows the states is exact: two short numbers each
             exact = [state.contiguous().view(self.wire) for state in exact]
-        columns = [first, *exact]
-        shape = (len(route.rows), len(first), sum(state.shape[2] for state in columns))
-        packed = first.new_empty(shape, dtype=self.wire or first.dtype)
+        columns = [main_state, *exact]
+        shape = (len(route.rows), len(main_state), sum(state.shape[2] for state in columns))
+        packed = main_state.new_empty(shape, dtype=self.wire or main_state.dtype)
         begin = 0
         for state in columns:
             end = begin + state.shape[2]
@@ -339,15 +339,15 @@ class _ReverseEdges(NamedTuple):
         by_sender = np.lexsort((receivers, senders))
         # The k-th edge of one order is the reverse of the k-th of the other; without cut edges
         # the two have the same pairs.
-        own = np.empty(local.columns.size, np.int64)
-        own[by_receiver[~is_cut[by_receiver]]] = by_sender[~is_cut[by_sender]]
-        own[is_cut] = 0
+        reverse = np.empty(local.columns.size, np.int64)
+        reverse[by_receiver[~is_cut[by_receiver]]] = by_sender[~is_cut[by_sender]]
+        reverse[is_cut] = 0
         owners = np.searchsorted(part.bounds, senders, side="right") - 1
         cut = by_receiver[is_cut[by_receiver]]
         sent = cut[np.argsort(owners[cut], kind="stable")]
         arriving = by_sender[is_cut[by_sender]]  # senders ascend, so their owners do
         return cls(
-            own=torch.from_numpy(own).to(device),
+            own=torch.from_numpy(reverse).to(device),
             sent=torch.from_numpy(sent).to(device),
             arriving=torch.from_numpy(arriving).to(device),
             counts=np.bincount(owners[is_cut], minlength=part.ranks).tolist(),
@@ -377,8 +377,8 @@ def _arrange(
     numbers = np.concatenate([places, halo]).astype(np.int32)
     columns = np.empty(part.columns.size, np.int32)
     weights = None if part.weights is None else np.empty_like(part.weights)
-    for first in range(0, part.own, _ROWS_AT_ONCE):
-        rows = slice(first, min(first + _ROWS_AT_ONCE, part.own))
+    for start in range(0, part.own, _ROWS_AT_ONCE):
+        rows = slice(start, min(start + _ROWS_AT_ONCE, part.own))
         begin, end = offsets[[rows.start, rows.stop]].tolist()
         shifts = part.offsets[order[rows]] - offsets[rows]
         entries = np.repeat(shifts, degrees[rows]) + np.arange(begin, end)

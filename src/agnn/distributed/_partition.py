@@ -141,8 +141,8 @@ class _DiskFeatures:
                     is_dense = entries >= _DENSE * chunk.shape[0] * width
                     totals = np.zeros((2, width))
                 step = max(1, _ENTRIES // max(1, width))
-                for first in range(0, chunk.shape[0], step):
-                    piece = chunk[first : first + step]
+                for start in range(0, chunk.shape[0], step):
+                    piece = chunk[start : start + step]
                     rows += piece.shape[0]
                     if is_dense:
                         table = piece if isinstance(piece, np.ndarray) else piece.toarray()
@@ -282,12 +282,12 @@ class _Writer:
     ) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
         """The neighbours of these nodes by position, ascending for each, and their weights; [m]."""
         starts = self.graph.offsets[nodes]
-        given = self.graph.weights
+        stored = self.graph.weights
         if new_numbers is None:
             every = slice(starts[0], starts[0] + offsets[-1])
-            return self.graph.columns[every], None if given is None else given[every]
+            return self.graph.columns[every], None if stored is None else stored[every]
         columns = np.empty(int(offsets[-1]), np.int32)
-        weights = None if given is None else np.empty(columns.size, np.float32)
+        weights = None if stored is None else np.empty(columns.size, np.float32)
         steps = np.searchsorted(offsets, np.arange(0, offsets[-1] + _ENTRIES, _ENTRIES))
         steps = np.unique(np.concatenate([steps.clip(max=nodes.size), [0, nodes.size]]))
         for a, b in pairwise(steps):
@@ -296,12 +296,12 @@ class _Writer:
             entries = (starts[a:b] - (offsets[a:b] - offsets[a]))[rows] + np.arange(rows.size)
             keys = rows << 32 | new_numbers[self.graph.columns[entries]].astype(np.int64)
             piece = slice(offsets[a], offsets[b])
-            if given is None or weights is None:
+            if stored is None or weights is None:
                 keys.sort()
             else:
                 order = np.argsort(keys)
                 keys = keys[order]
-                weights[piece] = given[entries][order]
+                weights[piece] = stored[entries][order]
             columns[piece] = (keys & (2**32 - 1)).astype(np.int32)
         return columns, weights
 

@@ -212,9 +212,9 @@ def _raise_failure(processes: Sequence[Any], folder: Path, checkpoints: Checkpoi
             report = f"it ended with code {code}, perhaps for lack of memory; {report}"
         cause = f"failed: {_report(folder, rank) or report}".rstrip(".")
     count = len(codes) - 1
-    others = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
+    sentence = f" The other {count} ranks were ended." if count > 1 else " The other one was ended."
     raise UnavailableError(
-        f"rank {rank} of {len(codes)} {cause}.{others if count else ''}{resume_hint(checkpoints)}"
+        f"rank {rank} of {len(codes)} {cause}.{sentence if count else ''}{resume_hint(checkpoints)}"
     )
 
 

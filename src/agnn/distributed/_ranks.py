@@ -79,13 +79,13 @@ class Ranks:
             return Exchange(packed.new_empty(0, *packed.shape[1:]), None, self)
         source = packed.to(self._wire).contiguous()
         received = source.new_empty(sum(receive_counts), *packed.shape[1:])
-        work = self._send(
+        pending = self._send(
             lambda: dist.all_to_all_single(
                 received, source, list(receive_counts), list(send_counts), async_op=True
             )
         )
         # The source must live until it has been sent.
-        return Exchange(received, work, self, source)
+        return Exchange(received, pending, self, source)
 
     def gather(self, values: Tensor) -> list[Tensor]:
         """Return the tensors of all ranks, in their order; all have one shape."""
@@ -109,8 +109,8 @@ class Ranks:
             json.loads(text[:size].numpy().tobytes())
             for text, size in zip(self.gather(padded), sizes, strict=True)
         ]
-        for rank, theirs in enumerate(by_rank):
-            difference = first_difference(theirs, by_rank[0])
+        for rank, facts_of_rank in enumerate(by_rank):
+            difference = first_difference(facts_of_rank, by_rank[0])
             if difference is not None:
                 meeting = self._meeting
                 is_reporter = (self.rank if meeting is None else meeting.launched.local_rank) == 0
@@ -145,8 +145,8 @@ class Ranks:
             received = parts[0].new_empty(rows[rank], *values.shape[1:])
             parts.append(received)
         works = self._send(lambda: [dist.irecv(rows, q) for q, rows in enumerate(parts) if q > 0])
-        for work in works:
-            self._await(work)
+        for pending in works:
+            self._await(pending)
         return torch.cat(parts).to(values.device)
 
     def _send(self, begin: Callable[[], Any]) -> Any:

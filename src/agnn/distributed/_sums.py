@@ -78,9 +78,9 @@ class BlockSums:
         most = max(len(places) for places in self.places)
         padded = torch.nn.functional.pad(rows, (0, 0, 0, most - len(rows)))
         tree = Subtrees()
-        for places, values in zip(self.places, self.ranks.gather(padded), strict=True):
-            for (level, place), value in zip(places, values, strict=False):
-                tree.add(place, value, level)
+        for positions, values in zip(self.places, self.ranks.gather(padded), strict=True):
+            for (level, position), value in zip(positions, values, strict=False):
+                tree.add(position, value, level)
         (total,) = _values(tree)  # one root is left
         begin = 0
         for _, results in waiting:
@@ -92,8 +92,8 @@ class BlockSums:
     def total(self, values: Sequence[Tensor]) -> Tensor:
         """The sum over all ranks of one tensor per own block, in double precision."""
         tree = Subtrees()
-        for place, value in enumerate(values, self.first):
-            tree.add(place, value.double().flatten())
+        for block, value in enumerate(values, self.first):
+            tree.add(block, value.double().flatten())
         result = values[0].new_empty(values[0].shape, dtype=torch.float64)
         self.later(tree, [result])
         self.flush()

@@ -129,8 +129,10 @@ class NodeDifference:
         """
         total = np.zeros(data.nodes)
         count = np.zeros(data.nodes)
-        both = (_contributions(measure, of, data, splits, passes) for of in (scores, other))
-        for (nodes, first), (_, second) in zip(*both, strict=True):
+        by_classifier = (
+            _contributions(measure, of, data, splits, passes) for of in (scores, other)
+        )
+        for (nodes, first), (_, second) in zip(*by_classifier, strict=True):
             gain = first - second
             if np.isfinite(gain).all():
                 total[nodes] += gain
@@ -225,10 +227,10 @@ def _f1(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
     for label in classes:
         is_class = labels == label
         is_answer = answers == label
-        both = 2.0 * (is_class & is_answer)
+        twice_shared = 2.0 * (is_class & is_answer)
         either = 1.0 * is_class + is_answer
         # F1 = 2 TP / (TP + FP + TP + FN), a ratio of two sums over the nodes.
-        influence += (both - both.sum() / either.sum() * either) / either.sum()
+        influence += (twice_shared - twice_shared.sum() / either.sum() * either) / either.sum()
     return macro_f1(labels, answers) + 100.0 * labels.size * influence / classes.size
 
 
@@ -254,8 +256,8 @@ def _auc(labels: Labels, probabilities: NDArray[Any]) -> NDArray[np.float64]:
 
 def _share_below(ordered: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the share of `ordered` below each value; equal ones count one half."""
-    both = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    return np.asarray(both / (2.0 * ordered.size))
+    counts = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return np.asarray(counts / (2.0 * ordered.size))
 
 
 _CONTRIBUTIONS: Final[Mapping[str, Callable[[Labels, NDArray[Any]], NDArray[np.float64]]]] = {

@@ -66,13 +66,13 @@ class Ensemble:
         answers = np.empty(scores.shape[1], dtype=np.int64)
         answers[nodes] = means.argmax(1)
         tests = np.zeros(scores.shape[1])
-        others = np.zeros(scores.shape[1])  # replicas whose own prediction differs
+        differing = np.zeros(scores.shape[1])  # replicas whose own prediction differs
         for replica, split in zip(scores, splits, strict=True):
             tests[split.test] += 1
-            others[split.test] += (
+            differing[split.test] += (
                 replica.argmax(-1).cpu().numpy()[split.test] != answers[split.test]
             )
-        disagreement = others[nodes] / tests[nodes]
+        disagreement = differing[nodes] / tests[nodes]
         return nodes, Ensemble(apply_temperature(means, temperature), disagreement)
 
 
@@ -100,8 +100,8 @@ def leads(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     if probabilities.shape[1] < 2:
         return np.ones(len(probabilities))
-    second, first = np.partition(probabilities, -2, axis=1)[:, -2:].T
-    return np.asarray(first - second)
+    second, highest = np.partition(probabilities, -2, axis=1)[:, -2:].T
+    return np.asarray(highest - second)
 
 
 def apply_temperature(
@@ -140,13 +140,13 @@ def held_out_predictions(
     for split in splits:
         count[torch.tensor(getattr(split, part))] += 1
     predicted = count.nonzero()[:, 0]
-    place = torch.empty_like(count)
-    place[predicted] = torch.arange(len(predicted))
+    row_of = torch.empty_like(count)
+    row_of[predicted] = torch.arange(len(predicted))
     total = torch.zeros(len(predicted), scores.shape[2], dtype=torch.float64)
     for replica, split in zip(scores.detach().cpu(), splits, strict=True):
-        for first in range(0, getattr(split, part).size, _ROWS_AT_ONCE):
-            nodes = torch.tensor(getattr(split, part)[first : first + _ROWS_AT_ONCE])
-            total.index_add_(0, place[nodes], replica[nodes].double())
+        for start in range(0, getattr(split, part).size, _ROWS_AT_ONCE):
+            nodes = torch.tensor(getattr(split, part)[start : start + _ROWS_AT_ONCE])
+            total.index_add_(0, row_of[nodes], replica[nodes].double())
     return predicted.numpy(), _sum_to_one(total.div_(count[predicted, None]).numpy())
 
 
@@ -238,8 +238,8 @@ def reliability(
     """Return the reliability of probabilities [k, c] at a temperature for labels [k]."""
     confidence = np.empty(labels.size)
     right = np.empty(labels.size, dtype=bool)
-    for first in range(0, labels.size, _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
+    for start in range(0, labels.size, _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
         batch = apply_temperature(np.asarray(probabilities[rows], np.float64), temperature)
         confidence[rows] = batch.max(1)
         right[rows] = batch.argmax(1) == labels[rows]
@@ -287,12 +287,12 @@ def helpful_temperature(probabilities: NDArray[np.float64], labels: NDArray[np.i
     Fitted to every other node, it must lower the log loss of the rest, both halves together.
     """
     before = after = 0.0
-    for first in (0, 1):
-        fitted = slice(first, None, 2)
-        rest = slice(1 - first, None, 2)
+    for start in (0, 1):
+        fitted = slice(start, None, 2)
+        held = slice(1 - start, None, 2)
         temperature = fit_temperature(probabilities[fitted], labels[fitted])
-        before += _log_loss(probabilities[rest], labels[rest])
-        after += _log_loss(apply_temperature(probabilities[rest], temperature), labels[rest])
+        before += _log_loss(probabilities[held], labels[held])
+        after += _log_loss(apply_temperature(probabilities[held], temperature), labels[held])
     return fit_temperature(probabilities, labels) if after < before else 1.0
 
 

@@ -172,12 +172,12 @@ def scored_nodes(
     for replicas in groups.values():
         # Nothing has another name here, so that it is freed where nobody reads it any more.
         yield (
-            _joined([splits[replica].test for replica in replicas]),
-            _joined([scores[r].detach().cpu().numpy()[splits[r].test] for r in replicas]),
+            _join([splits[replica].test for replica in replicas]),
+            _join([scores[r].detach().cpu().numpy()[splits[r].test] for r in replicas]),
         )
 
 
-def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _join(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return arrays one after the other; a single one as it is."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
@@ -346,8 +346,8 @@ def _trial_accuracies(
 ) -> list[list[float]]:
     """Return for each class the percent correct in every trial that tests it, over all folds."""
     by_class: list[list[float]] = [[] for _ in data.class_names]
-    for first in range(0, len(splits), folds):
-        trial = [r for r in range(first, first + folds) if r not in unusable]
+    for start in range(0, len(splits), folds):
+        trial = [r for r in range(start, start + folds) if r not in unusable]
         if not trial:
             continue
         tested = np.concatenate([splits[r].test for r in trial])

@@ -54,14 +54,14 @@ class EpochReport:
         """
         if self.curve is None or self.kept_epochs is None:
             return None
-        kept = self.kept_epochs[self.kept_epochs > 0]
-        if not kept.numel():
+        epochs = self.kept_epochs[self.kept_epochs > 0]
+        if not epochs.numel():
             return None
-        scores = self.curve[kept, (self.kept_epochs > 0).nonzero().squeeze(1)]
+        scores = self.curve[epochs, (self.kept_epochs > 0).nonzero().squeeze(1)]
         ends = self.epochs
         if self.patience_left is not None:
             ends = min(ends, self.epoch + int(self.patience_left.max()))
-        return BestSoFar(float(scores.mean()), int(kept.max()), ends)
+        return BestSoFar(float(scores.mean()), int(epochs.max()), ends)
 
 
 class Callback:

@@ -125,8 +125,8 @@ class Checkpoints:
         """Return the checkpoints of pieces of the replicas that are there."""
         pattern = re.compile(re.escape(self.file.name) + r"-\d+of\d+")
         folder = self.file.absolute().parent
-        there = folder.iterdir() if folder.is_dir() else ()
-        return sorted(file for file in there if pattern.fullmatch(file.name))
+        files = folder.iterdir() if folder.is_dir() else ()
+        return sorted(file for file in files if pattern.fullmatch(file.name))
 
     @property
     def stored(self) -> str | None:
@@ -287,18 +287,18 @@ def _put(stored: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path) 
         tensor.copy_(stored[name])
 
 
-def first_difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+def first_difference(stored: Mapping[str, Any], current: Mapping[str, Any]) -> str | None:
     """Return the first thing that differs, in words; None if nothing does."""
-    for name in [*wanted, *stored]:
+    for name in [*current, *stored]:
         old = stored.get(name)
-        new = wanted.get(name)
+        new = current.get(name)
         if old == new:
             continue
         if isinstance(old, dict) and isinstance(new, dict):
             inner = first_difference(old, new)
             return f"{name}, {inner}" if inner else name
-        shown = [json.dumps(value) for value in (old, new)]
-        if max(map(len, shown)) > 60:
+        texts = [json.dumps(value) for value in (old, new)]
+        if max(map(len, texts)) > 60:
             return f"other {name}"
-        return f"{name} {shown[0]}, not {shown[1]}"
+        return f"{name} {texts[0]}, not {texts[1]}"
     return None

@@ -100,11 +100,13 @@ class ReplicaAdam:
         self.second = [torch.zeros_like(p.detach()) for p in self.parameters]
         like = self.parameters[0]
         self.rates = like.new_tensor(recipe.for_replicas("learning_rate", replicas))
-        decay, other = (
+        decay, other_decay = (
             like.new_tensor(recipe.for_replicas(field, replicas))
             for field in ("weight_decay", "other_decay")
         )
-        self.decays = torch.stack([decay if recipe.is_decayed(name) else other for name in named])
+        self.decays = torch.stack(
+            [decay if recipe.is_decayed(name) else other_decay for name in named]
+        )
         # Read once here, so that no epoch waits for the device.
         self.has_penalty = self.decays.any(1).tolist()
 

@@ -81,13 +81,13 @@ class KeptWeights:
 
     def narrow(self, replicas: Tensor) -> None:
         """Leave the model and the copies with these replicas."""
-        self.kept = {name: kept[replicas] for name, kept in self.kept.items()}
+        self.kept = {name: tensor[replicas] for name, tensor in self.kept.items()}
         self._replace({name: tensor.detach()[replicas] for name, tensor in self.live.items()})
 
-    def widen(self, kept: dict[str, Tensor]) -> None:
+    def widen(self, tensors: dict[str, Tensor]) -> None:
         """Keep these weights of all replicas, and give the model tensors of their shape."""
-        self.kept = kept
-        self._replace({name: torch.empty_like(tensor) for name, tensor in kept.items()})
+        self.kept = tensors
+        self._replace({name: torch.empty_like(tensor) for name, tensor in tensors.items()})
 
     def _replace(self, tensors: dict[str, Tensor]) -> None:
         """Give the model other parameters and buffers: torch remembers the shape of a parameter."""

@@ -137,11 +137,11 @@ class _WindowStop(Tracker):
         self.is_running = torch.ones(replicas, dtype=torch.bool, device=device)
 
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
-        kept = self.is_running.clone()
+        is_kept = self.is_running.clone()
         window = self.recent.shape[0]
         self.is_running &= (loss <= self.recent.mean(0)) | (epoch <= window + 1)
         self.recent.index_copy_(0, epoch % window, loss[None])
-        return kept
+        return is_kept
 
     def stopped(self) -> Tensor:
         return ~self.is_running
@@ -188,20 +188,20 @@ class _Patient(Tracker):
 
     def update(self, epoch: Tensor, accuracy: Tensor, loss: Tensor) -> Tensor:
         is_running = self.idle < self.patience
-        has_improved, kept = self.compare(accuracy, loss)
-        kept &= is_running
-        self.remember(accuracy, loss, kept)
+        has_improved, is_kept = self.compare(accuracy, loss)
+        is_kept &= is_running
+        self.remember(accuracy, loss, is_kept)
         self.idle += 1
         self.idle.masked_fill_(is_running & has_improved, 0)
         torch.maximum(self.best_accuracy, accuracy, out=self.best_accuracy)
         torch.minimum(self.best_loss, loss, out=self.best_loss)
-        return kept
+        return is_kept
 
     @abstractmethod
     def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
         """Return which replicas made progress and which would keep these weights; bool [R] each."""
 
-    def remember(self, accuracy: Tensor, loss: Tensor, kept: Tensor) -> None:
+    def remember(self, accuracy: Tensor, loss: Tensor, is_kept: Tensor) -> None:
         """Record what a rule needs from a kept epoch; most need nothing."""
 
     def stopped(self) -> Tensor:
@@ -267,8 +267,8 @@ class _BestThenLowest(_Patient):
         equal = accuracy == self.best_accuracy
         return progress, (accuracy > self.best_accuracy) | (equal & (loss < self.kept_loss))
 
-    def remember(self, accuracy: Tensor, loss: Tensor, kept: Tensor) -> None:
-        torch.where(kept, loss, self.kept_loss, out=self.kept_loss)
+    def remember(self, accuracy: Tensor, loss: Tensor, is_kept: Tensor) -> None:
+        torch.where(is_kept, loss, self.kept_loss, out=self.kept_loss)
 
 
 @dataclass(frozen=True)
@@ -289,8 +289,8 @@ class _BestScore(_BestThenLowest):
         return super().update(epoch, accuracy - weight * loss if weight > 0 else accuracy, loss)
 
     def compare(self, accuracy: Tensor, loss: Tensor) -> tuple[Tensor, Tensor]:
-        _, kept = super().compare(accuracy, loss)
-        return kept | (loss < self.best_loss), kept
+        _, is_kept = super().compare(accuracy, loss)
+        return is_kept | (loss < self.best_loss), is_kept
 
 
 @dataclass(frozen=True)
@@ -343,9 +343,9 @@ class _EarlyStop(_Around):
         return self.inner.update(epoch, accuracy, loss) & is_running
 
     def patience_left(self) -> Tensor:
-        left = (self.patience - self.idle).clamp(min=0)
+        patience = (self.patience - self.idle).clamp(min=0)
         of_rule = self.inner.patience_left()
-        return left if of_rule is None else torch.minimum(left, of_rule)
+        return patience if of_rule is None else torch.minimum(patience, of_rule)
 
     def is_finished(self) -> bool:
         return self.inner.is_finished() or bool((self.idle >= self.patience).all())
@@ -430,9 +430,9 @@ class CrossFitted(Selection):
 
         What is chosen by it, an epoch or a setting, does not depend on the replica's own fold.
         """
-        others = passes[:, None] == passes
+        is_other = passes[:, None] == passes
         # A product with 0 rather than a difference: not even a last bit depends on the own value.
-        others = others.double().fill_diagonal_(0.0)
-        known = values.isfinite()
-        total = others @ values.double().masked_fill(~known, 0.0)
-        return (total / (others @ known.double())).to(values.dtype)
+        is_other = is_other.double().fill_diagonal_(0.0)
+        is_known = values.isfinite()
+        total = is_other @ values.double().masked_fill(~is_known, 0.0)
+        return (total / (is_other @ is_known.double())).to(values.dtype)

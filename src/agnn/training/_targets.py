@@ -137,9 +137,9 @@ class Targets:
     def f1_scores(self, picked: Tensor) -> Tensor:
         """Return the mean F1 over the classes that occur or are predicted; [R]."""
         counts, right, predicted = self._class_counts(picked)
-        both = counts + predicted
-        shares = 2 * right / both.clamp(min=1)
-        return self._in_weights_dtype(shares.sum(1) / (both > 0).sum(1))
+        totals = counts + predicted
+        shares = 2 * right / totals.clamp(min=1)
+        return self._in_weights_dtype(shares.sum(1) / (totals > 0).sum(1))
 
     def _class_counts(self, picked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the nodes of each class, those predicted correctly, and predictions; [R, c]."""
@@ -177,12 +177,12 @@ class Targets:
         """
         margin = margin.contiguous()
         is_member = (self.weights > 0) & is_class
-        other = (self.weights > 0) & ~is_class
+        is_other = (self.weights > 0) & ~is_class
         # Nodes of the class and padding are sorted behind all others: no pair has them.
-        rivals = margin.masked_fill(~other, torch.inf).sort(dim=1).values
+        rivals = margin.masked_fill(~is_other, torch.inf).sort(dim=1).values
         below, ties = (torch.searchsorted(rivals, margin, side=side) for side in ("left", "right"))
         won = ((below + ties) * is_member).sum(1).to(torch.float64) / 2
-        pairs = is_member.sum(1) * other.sum(1)
+        pairs = is_member.sum(1) * is_other.sum(1)
         return won / pairs.clamp(min=1), pairs > 0
 
     def _in_weights_dtype(self, values: Tensor) -> Tensor:
@@ -209,10 +209,10 @@ def batch_weights(counts: Tensor, longest: int, size: int, draw: DropoutAt) -> T
     Replica r has `counts[r]` nodes, the first of `longest`. A step averages over `size` of them,
     the last step over the remaining ones. The order is drawn anew in every epoch from the seed.
     """
-    places = torch.arange(longest, device=counts.device)
-    random = random_words(draw, places, torch.zeros_like(places))  # [R, longest], below 2^32
-    is_absent = places >= counts[:, None]
+    positions = torch.arange(longest, device=counts.device)
+    random = random_words(draw, positions, torch.zeros_like(positions))  # [R, longest], below 2^32
+    is_absent = positions >= counts[:, None]
     ranks = (random + (is_absent.to(torch.int64) << 33)).argsort(dim=1, stable=True).argsort(dim=1)
     steps = torch.arange(-(-longest // size), device=counts.device)[:, None, None]
-    taken = (ranks // size == steps) & ~is_absent  # [steps, R, longest]
-    return taken / taken.sum(-1, keepdim=True).clamp(min=1)
+    is_taken = (ranks // size == steps) & ~is_absent  # [steps, R, longest]
+    return is_taken / is_taken.sum(-1, keepdim=True).clamp(min=1)
