@@ -95,8 +95,8 @@ def read_config(context: typer.Context, path: Path) -> dict[str, Any]:
             TypeAdapter(kind).validate_python(value, strict=True)
         except ValidationError as error:
             where = ".".join([written, *_inside(value, error.errors()[-1]["loc"])])
-            got = _SHOWN.repr(value)
-            message = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {got}."
+            shown = _SHOWN.repr(value)
+            message = f"'{path}', key `{where}`: `{written}` must be {_words(kind)}; got {shown}."
             raise InputError(message) from error
         values[options[key].name] = _as_words(key, value)
     return values

@@ -109,12 +109,12 @@ def audit(
     _write(listed, run, {"out": out, "html": html}, is_json=json)
     if json:
         return
-    shown = listed.first(count or _SHOWN)
-    unlisted = len(listed.suspicious) - len(shown.suspicious)
+    listing = listed.first(count or _SHOWN)
+    unlisted = len(listed.suspicious) - len(listing.suspicious)
     more = f"... and {unlisted:,} more" if unlisted else ""
     if unlisted and out is None:
         more += "; --out FILE.csv writes them all."
-    _show(shown, {"the list": out, "the page": html}, more)
+    _show(listing, {"the list": out, "the page": html}, more)
 
 
 def curve(

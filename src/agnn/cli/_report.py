@@ -188,16 +188,16 @@ def demo_folder(folder: Path) -> "Iterator[Path]":
     """
     check_demo_folder(folder)
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
     try:
-        draft = work / "new"
+        draft = scratch / "new"
         draft.mkdir()
         yield draft
         marker = {"made_by": _MADE_BY, "files": sorted({*_files(draft), _MARKER})}
         (draft / _MARKER).write_text(dumps(marker, indent=2) + "\n", encoding="utf-8")
-        _put_in_place(draft, folder, work / "old")
+        _put_in_place(draft, folder, scratch / "old")
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _put_in_place(draft: Path, folder: Path, aside: Path) -> None:

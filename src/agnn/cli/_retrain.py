@@ -63,21 +63,21 @@ def retrain(
         runs.save_run(after, out)
     except OSError as error:
         raise runs.keep_elsewhere(after, out, error) from error
-    first, second = runs.accuracy_before_and_after(before, after)
+    accuracy_before, accuracy_after = runs.accuracy_before_and_after(before, after)
     difference = runs.accuracy_difference(before, after)
     if json:
         compared = {
             "labels": len(new_labels),
-            "before": first.to_dict(),
-            "after": second.to_dict(),
+            "before": accuracy_before.to_dict(),
+            "after": accuracy_after.to_dict(),
             "difference": None if difference is None else difference.to_dict(),
         }
         write_json(run_record(after, out) | {"retrained": compared})
         return
     print_result(after, f"{after.method.title} on {after.data.name}, {len(new_labels)} labels", out)
     screen().print(
-        f"Accuracy on the test nodes of both runs: {first.mean:.1f} % before, "
-        f"{second.mean:.1f} % now{_difference_words(difference)}."
+        f"Accuracy on the test nodes of both runs: {accuracy_before.mean:.1f} % before, "
+        f"{accuracy_after.mean:.1f} % now{_difference_words(difference)}."
     )
 
 

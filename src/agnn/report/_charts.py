@@ -100,19 +100,19 @@ def replica_figure(accuracy: Summary, betas: NDArray[np.floating] | None) -> Fig
     """Return a dot per replica: test accuracy with its mean, and beta [R, l] by layer if given."""
     panels = 1 if betas is None else 2
     figure = new_figure(3.6 * panels, 3.2)
-    first, *others = figure.subplots(1, panels, squeeze=False)[0]
-    _draw_dots(first, [accuracy], [""])
-    first.set_title("Test accuracy (%)", loc="left")
+    accuracy_axes, *further_axes = figure.subplots(1, panels, squeeze=False)[0]
+    _draw_dots(accuracy_axes, [accuracy], [""])
+    accuracy_axes.set_title("Test accuracy (%)", loc="left")
     if accuracy.standard_error is not None:
         error = accuracy.standard_error
         ends = (accuracy.mean - error, accuracy.mean + error)
-        first.axhspan(*ends, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
-        first.set_xlabel("mean with standard error, and each replica", fontsize=9)
+        accuracy_axes.axhspan(*ends, color=FAINT, alpha=0.5, linewidth=0, zorder=0)
+        accuracy_axes.set_xlabel("mean with standard error, and each replica", fontsize=9)
     if betas is not None:
         layers = [Summary(column) for column in np.asarray(betas, dtype=np.float64).T.tolist()]
-        _draw_dots(others[0], layers, [f"layer {t + 1}" for t in range(len(layers))])
-        others[0].set_title("Beta, layer by layer", loc="left")
-        others[0].set_ylim(bottom=min(0.0, others[0].get_ylim()[0]))
+        _draw_dots(further_axes[0], layers, [f"layer {t + 1}" for t in range(len(layers))])
+        further_axes[0].set_title("Beta, layer by layer", loc="left")
+        further_axes[0].set_ylim(bottom=min(0.0, further_axes[0].get_ylim()[0]))
     return figure
 
 

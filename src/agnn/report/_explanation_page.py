@@ -119,14 +119,16 @@ def explanation_tables(explanation: Explanation) -> dict[str, ResultTable]:
     name = Column("feature", of="name", is_name=True)
     over_second = _sum_column("over second", "over_second")
     features = (name, _sum_column("contribution", "toward_answer"), over_second)
-    own = _sum_column("of it its own", "own")
+    itself = _sum_column("of it its own", "own")
     tables = {
         key: _node_table(explanation, getattr(explanation, key), caption)
         for key, caption in nodes.items()
     } | {
         "training": ResultTable.of(_TRAINING, explanation.training, "Training nodes by class"),
         "features": ResultTable.of(
-            (*features, own), explanation.features, f"The features that contribute most to {first}"
+            (*features, itself),
+            explanation.features,
+            f"The features that contribute most to {first}",
         ),
         "features_for_second": ResultTable.of(
             (name, over_second),
@@ -148,7 +150,7 @@ def _node_table(
     explanation: Explanation, nodes: Sequence[ReachingNode], caption: str
 ) -> ResultTable:
     layers = len(explanation.itself.attention or ())
-    shown = range(layers) if layers <= _MOST_LAYERS else (0, layers - 1)
+    shown_layers = range(layers) if layers <= _MOST_LAYERS else (0, layers - 1)
     if nodes is explanation.neighbours:
         nodes = (explanation.itself, *nodes)
     has_weights = any(node.edge_weight is not None for node in nodes)
@@ -161,7 +163,7 @@ def _node_table(
         Column("weight", of=lambda node: share_text(node.weight), is_number=True),
         *(
             Column(f"P{t + 1}", digits=3, of=partial(_of_layer, "attention", t), is_number=True)
-            for t in shown
+            for t in shown_layers
         ),
         Column(
             f"R{layers}",

@@ -47,7 +47,10 @@ def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:
             if not np.isnan(value)
         ]
     elif lens == "attention":
-        lines = [_share_line(step) for step in neighbourhood.attention_groups]
+        lines = [
+            Line(step.name, step.value, f"{100 * step.value:.0f} %", is_group=True)
+            for step in neighbourhood.attention_groups
+        ]
     else:
         steps: Sequence[Step] = () if lead is None else lead.steps
         lines = [
@@ -57,10 +60,6 @@ def hub_lines(neighbourhood: Neighbourhood, lens: str) -> list[Line]:
         ]
     largest = sorted(lines, key=lambda line: -abs(line.value))[:_MOST]
     return sorted(largest, key=lambda line: -line.value)
-
-
-def _share_line(step: Step) -> Line:
-    return Line(step.name, step.value, f"{100 * step.value:.0f} %", is_group=True)
 
 
 def sign_colour(value: float, lens: str) -> str:

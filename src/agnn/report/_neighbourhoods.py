@@ -161,7 +161,10 @@ def _draw_column(axes: Sequence[Axes], column: Sequence[Panel]) -> None:
             _frame_panel(panel_axes, panel)
             draw_hub(panel_axes, panel.neighbourhood, panel.lens)
         return
-    layouts = _shared_positions(column)
+    # The same positions for the same node in every panel.
+    layouts = joint_layout(
+        [panel.neighbourhood for panel in column], list(map(_mark_reaches, column))
+    )
     middle, half = _frame(column, layouts)
     for panel_axes, panel, position in zip(axes, column, layouts, strict=False):
         _draw_panel(panel_axes, panel, position, middle, half)
@@ -175,11 +178,6 @@ def legend_figure(
     figure = new_figure(width, legend.height)
     legend.write(figure)
     return figure
-
-
-def _shared_positions(column: Sequence[Panel]) -> list[NDArray[np.float64]]:
-    """Return the positions [k, 2] of each panel's nodes, the same for the same node."""
-    return joint_layout([panel.neighbourhood for panel in column], list(map(_mark_reaches, column)))
 
 
 def _frame(

@@ -271,14 +271,14 @@ def _drawable(
     A node with nobody around shows nothing, and a crowd cannot be told apart.
     """
     good: list[tuple[NodeAnswer, Neighbourhood]] = []
-    others: list[tuple[NodeAnswer, Neighbourhood]] = []
+    unfit: list[tuple[NodeAnswer, Neighbourhood]] = []
     for row in rows:
         around = Neighbourhood.of(run, row.node, split, limit=MOST_DRAWN)
         fits = around.nodes.size + around.left_out in DRAWABLE
-        (good if fits else others).append((row, around))
+        (good if fits else unfit).append((row, around))
         if len(good) == count:
             break
     return [
         (row, Neighbourhood.with_effects(run, row.node, split, limit=MOST_DRAWN))
-        for row, _ in [*good, *others][:count]
+        for row, _ in [*good, *unfit][:count]
     ]

@@ -346,9 +346,9 @@ def _part_table(facts: RunFacts) -> ResultTable:
     rows = [Row((row.name, *(getattr(row, part) for part in parts))) for row in facts.data.classes]
     sums = (sum(getattr(row, part) for row in facts.data.classes) for part in parts)
     splits = facts.data.splits
-    first = f", and parts of the first of {splits} different splits" if splits > 1 else ""
+    remark = f", and parts of the first of {splits} different splits" if splits > 1 else ""
     columns = (Column("class", is_name=True), *(Column(part, is_number=True) for part in parts))
-    return ResultTable(columns, (*rows, Row(("all", *sums))), f"Nodes by class{first}")
+    return ResultTable(columns, (*rows, Row(("all", *sums))), f"Nodes by class{remark}")
 
 
 def making_table(facts: RunFacts, command: str) -> ResultTable:

@@ -51,13 +51,13 @@ def claim(store: Store, key: Key, seeds: Sequence[int]) -> tuple[int, ...]:
     now = time.time()
     with store.writing() as connection:
         _remove_void(connection)
-        others = {held.seed for held in held_claims(store, key) if held.owner != us}
-        ours = tuple(seed for seed in store.missing(key, seeds) if seed not in others)
+        held_elsewhere = {held.seed for held in held_claims(store, key) if held.owner != us}
+        claimed = tuple(seed for seed in store.missing(key, seeds) if seed not in held_elsewhere)
         connection.executemany(
             "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?)",
-            [(key.spec, key.data, seed, *us, now) for seed in ours],
+            [(key.spec, key.data, seed, *us, now) for seed in claimed],
         )
-    return ours
+    return claimed
 
 
 def held_claims(store: Store, key: Key) -> list[Held]:

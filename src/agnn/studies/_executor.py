@@ -130,21 +130,21 @@ class _Execution:
         )
         for batch in self._batches(work, seeds, choice):
             self._check_time()
-            ours = claim(self.store, work.key, batch.seeds)
-            if ours:
-                tell = partial(self._tell_epoch, work, len(ours))
-                self._keep(work, ours, make_runs(replace(batch, seeds=ours), tell))
+            claimed = claim(self.store, work.key, batch.seeds)
+            if claimed:
+                tell = partial(self._tell_epoch, work, len(claimed))
+                self._keep(work, claimed, make_runs(replace(batch, seeds=claimed), tell))
             self._pass_over(batch)
 
     def _spread(self, parts: Sequence[Part], workers: Executor) -> None:
         """Do the same on workers: choices, then batches, each claimed when a worker takes it."""
         waiting: deque[Batch] = deque()
         for work, seeds in parts:
-            whole = self._whole(work, seeds)
+            whole_batch = self._whole(work, seeds)
             choice = self._known_choice(work)
             if choice is None and not leaves_a_choice(work.method):
                 choice = MethodChoice(work.method)
-            waiting += [whole] if choice is None else self._batches(work, seeds, choice)
+            waiting += [whole_batch] if choice is None else self._batches(work, seeds, choice)
         for batch, answer in map_as_completed(workers, work_off, waiting, self._claim_rest):
             if isinstance(answer, AgnnError):
                 self._fail(batch.work, answer)
@@ -165,9 +165,9 @@ class _Execution:
             return batch
         if batch.work.key in self.failures:
             return None
-        ours = claim(self.store, batch.work.key, batch.seeds)
+        claimed = claim(self.store, batch.work.key, batch.seeds)
         self._pass_over(batch)
-        return replace(batch, seeds=ours) if ours else None
+        return replace(batch, seeds=claimed) if claimed else None
 
     def _known_choice(self, work: Work) -> MethodChoice | None:
         """Return the choice that finished runs of this work were made with, if there is one."""
@@ -195,9 +195,9 @@ class _Execution:
 
     def _batches(self, work: Work, seeds: Sequence[int], choice: MethodChoice) -> list[Batch]:
         size = _batch_size(work, choice.method, find_device(self.device))
-        whole = replace(self._whole(work, seeds), choice=choice)
+        whole_batch = replace(self._whole(work, seeds), choice=choice)
         return [
-            replace(whole, seeds=tuple(seeds[start : start + size]))
+            replace(whole_batch, seeds=tuple(seeds[start : start + size]))
             for start in range(0, len(seeds), size)
         ]
 
@@ -233,15 +233,15 @@ class _Execution:
                 if open_seeds:
                     still.append((work, open_seeds))
             unfinished = still
-            seen = []
+            epoch_times = []
             for work, seeds in unfinished:
                 for held in held_claims(self.store, work.key):
                     if held.seed in seeds:
                         times = beats.setdefault((work.key, held.seed, held.owner), set())
                         times.add(held.since)
-                        seen.append(times)
+                        epoch_times.append(times)
             # The first time may be that of the claim itself: two more are two heartbeats.
-            if seen and all(len(times) > 2 for times in seen):
+            if epoch_times and all(len(times) > 2 for times in epoch_times):
                 return
             if unfinished:
                 self._check_time()

@@ -195,15 +195,15 @@ def _hint(key: str, table: type) -> str:
 def _description(mistake: Any) -> str:
     """Return what is wrong with a value."""
     context = mistake.get("ctx", {})
-    got = repr(mistake["input"])
+    text = repr(mistake["input"])
     match mistake["type"]:
         case "missing" | "missing_argument":
             return "is missing"
         case "value_error":
             return str(context["error"])
         case "literal_error":
-            return f"is {got}, which is unknown; known: {context['expected']}"
+            return f"is {text}, which is unknown; known: {context['expected']}"
         case "greater_than_equal":
-            return f"must be at least {context['ge']:g}; got {got}"
+            return f"must be at least {context['ge']:g}; got {text}"
         case kind:
-            return f"must be {_TYPES.get(kind, 'valid')}; got {got}"
+            return f"must be {_TYPES.get(kind, 'valid')}; got {text}"

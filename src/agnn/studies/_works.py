@@ -160,9 +160,9 @@ def works_of(*tables: Table) -> list[Work]:
     works: dict[Key, Work] = {}
     for table in tables:
         for work in _table_works(table):
-            first = works.setdefault(work.key, work)
-            if len(work.seeds) > len(first.seeds):
-                works[work.key] = replace(first, seeds=work.seeds)
+            known_work = works.setdefault(work.key, work)
+            if len(work.seeds) > len(known_work.seeds):
+                works[work.key] = replace(known_work, seeds=work.seeds)
     return list(works.values())
 
 

@@ -124,7 +124,7 @@ def validation_sentence(errors: Sequence[Mapping[str, Any]]) -> str:
     by_place: dict[str, list[Mapping[str, Any]]] = {}
     for error in errors:
         by_place.setdefault(_place(error["loc"]), []).append(error)
-    parts = [f"{place} {_what(some)}" for place, some in by_place.items()]
+    parts = [f"{place} {_what(mistakes)}" for place, mistakes in by_place.items()]
     more = f"; and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
     return "; ".join(parts[:_SHOWN]) + more + "."
 

@@ -232,9 +232,9 @@ class SecurityHeaders:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = dict(message.get("headers", ()))
-                ours = self.fixed | {k: v for k, v in _DEFAULTS.items() if k not in headers}
-                kept = [(k, v) for k, v in message.get("headers", ()) if k not in ours]
-                message["headers"] = [*kept, *ours.items()]
+                added = self.fixed | {k: v for k, v in _DEFAULTS.items() if k not in headers}
+                passed = [(k, v) for k, v in message.get("headers", ()) if k not in added]
+                message["headers"] = [*passed, *added.items()]
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

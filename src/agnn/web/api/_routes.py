@@ -168,7 +168,7 @@ def add_routes(
 
 def _responses(*statuses: tuple[int, ...]) -> dict[int | str, dict[str, Any]]:
     """Descriptions of these statuses for the schema."""
-    every = sorted(code for some in statuses for code in some)
+    every = sorted(code for group in statuses for code in group)
     return {code: {"model": Problem, "description": _WORDS[code]} for code in every}
 
 
@@ -176,7 +176,7 @@ def _add_questions(
     router: APIRouter, model: ServedModel, work: Workload, token: tuple[int, ...]
 ) -> None:
     new_nodes = new_nodes_schema(model.preprocessing, has_edge_weights=model.run.data.is_weighted)
-    first = str(model.run.data.node_ids[0])
+    first_id = str(model.run.data.node_ids[0])
 
     @router.post(
         "/predict", response_model=Predictions, responses=_responses(_ASKED, token, (415,))
@@ -206,7 +206,7 @@ def _add_questions(
 
     @router.get("/explain", response_model=Explained, responses=_responses(_ASKED, token))
     async def explain(
-        node: Annotated[str, Query(max_length=LONGEST_ID, examples=[first])],
+        node: Annotated[str, Query(max_length=LONGEST_ID, examples=[first_id])],
         limit: Annotated[int, Query(ge=1, le=MOST_REASONS)] = 10,
     ) -> Response:
         """Explain the prediction of a node by its neighbours and features."""

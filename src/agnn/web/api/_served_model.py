@@ -90,14 +90,14 @@ class ServedModel:
 
     def known(self, ids: Sequence[Hashable], decisions: Decisions | None = None) -> Answers:
         """Predictions for nodes of the graph."""
-        wanted = _wanted(decisions)
+        wanted = _wanted_decisions(decisions)
         if wanted.is_empty:
             return Answers(predictions=_answers(self.run.predict(ids)))
         return self._decide(wanted, AskedNodes.known(self.run, ids))
 
-    def _decide(self, wanted: Wanted, nodes: AskedNodes) -> Answers:
+    def _decide(self, decisions: Wanted, nodes: AskedNodes) -> Answers:
         """Predictions with decisions, and what these promise."""
-        rules = self._rules(wanted)
+        rules = self._rules(decisions)
         predictions, warnings = rules.apply(nodes)
         return Answers(predictions=_answers(predictions), rules=rules.to_dict(), warnings=warnings)
 
@@ -135,7 +135,7 @@ class ServedModel:
         table, links, key = _tables(self.run, nodes, edges)
         weight = _WEIGHT if self.run.data.is_weighted else None
         options: ReadKeywords = {"node_id": key, "edge_weight": weight}
-        wanted = _wanted(decisions)
+        wanted = _wanted_decisions(decisions)
         if wanted.is_empty:
             return Answers(predictions=_answers(self.run.predict_new(table, links, **options)))
         asked_nodes = AskedNodes.new(
@@ -150,7 +150,7 @@ class ServedModel:
         return explain(self.run, self.run.node(node), limit=limit).to_dict()
 
 
-def _wanted(decisions: Decisions | None) -> Wanted:
+def _wanted_decisions(decisions: Decisions | None) -> Wanted:
     """What the body of a request asks to decide."""
     if decisions is None:
         return Wanted()
