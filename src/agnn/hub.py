@@ -117,10 +117,10 @@ def _check_name(repository: str) -> None:
         )
 
 
-def _failure(hub: Any, error: Exception, what: str) -> AgnnError:
+def _failure(hub: Any, error: Exception, attempt: str) -> AgnnError:
     """Return what the hub said in one line, without the token."""
     reason = " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
     token = hub.get_token()
     if token:
         reason = reason.replace(token, "***")
-    return UnavailableError(f"{what}: {reason}.")
+    return UnavailableError(f"{attempt}: {reason}.")

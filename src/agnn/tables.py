@@ -150,8 +150,8 @@ class ResultTable:
         """Return the table in Markdown, without a line end after the last row."""
         lines = [self.titles, ["---"] * len(self.columns)]
         for row in self.rows:
-            first, *others = self.texts(row)
-            lines.append([f"**{first}**" if row.is_strong else first, *others])
+            name, *values = self.texts(row)
+            lines.append([f"**{name}**" if row.is_strong else name, *values])
         escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
         return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 

@@ -139,13 +139,13 @@ class Neighbourhoods:
         widths = draft.op("Concat", draft.op("Gather", sizes, chosen, axis=0), one, axis=0)
         widest = draft.op("ReduceMax", widths, zero, keepdims=0)
         across = draft.op("Range", draft.integer(0), widest, draft.integer(1))  # [w]
-        first = draft.op("Gather", starts, nodes, axis=0)  # [k, 1]
-        places = draft.op("Min", draft.op("Add", first, across), last)  # [k, w]
+        first_edges = draft.op("Gather", starts, nodes, axis=0)  # [k, 1]
+        positions = draft.op("Min", draft.op("Add", first_edges, across), last)  # [k, w]
         is_present = draft.op("Less", across, draft.op("Unsqueeze", widths, column))
         return _Group(
             nodes=nodes,
             labels=draft.op("Concat", chosen, count, axis=0),
-            senders=draft.op("Gather", senders, places, axis=0),
+            senders=draft.op("Gather", senders, positions, axis=0),
             is_present=draft.op("Unsqueeze", is_present, draft.integers(2, 3)),
             sizes=draft.cast(widths, "FLOAT"),
         )

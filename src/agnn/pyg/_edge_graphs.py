@@ -64,15 +64,15 @@ def undirected_graph(
     pairs = _pairs(edge_index, nodes)
     if pairs is None:
         return None
-    known: _Known | None = _KNOWN.get(edge_index)  # type: ignore[no-untyped-call]
-    if known is None or not known.is_about(pairs, nodes):
-        known = _look(pairs, nodes)
-        _KNOWN[edge_index] = known
-    if not adds_loops and not known.has_every_loop:
+    entry: _Known | None = _KNOWN.get(edge_index)  # type: ignore[no-untyped-call]
+    if entry is None or not entry.is_about(pairs, nodes):
+        entry = _look(pairs, nodes)
+        _KNOWN[edge_index] = entry
+    if not adds_loops and not entry.has_every_loop:
         return None
     if edge_weight is None:
-        return known.graph
-    return known.graph_with(edge_weight, adds_loops=adds_loops)
+        return entry.graph
+    return entry.graph_with(edge_weight, adds_loops=adds_loops)
 
 
 def _pairs(edge_index: Any, nodes: int) -> Tensor | None:

@@ -104,8 +104,8 @@ class BaselineComparison:
             return self.ranking
         if self.is_chosen:
             return _ADVICE_AFTER_AUTO
-        *others, last = [f"`{name}`" for name in _OTHERS[self.baseline] if name != self.method]
-        named = f"{', '.join(others)} or {last}" if others else last
+        *names, last = [f"`{name}`" for name in _OTHERS[self.baseline] if name != self.method]
+        named = f"{', '.join(names)} or {last}" if names else last
         return _ADVICE[self.baseline].format(others=named)
 
     def to_dict(self) -> dict[str, Any]:

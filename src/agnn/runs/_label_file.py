@@ -133,17 +133,17 @@ class LabelFile:
         self._stream.seek(0)
         content = _read_all(self._stream, self.path)
         self.entries, size = _parse(content, self._data, self.path)
-        first = {
+        header = {
             "format": _FORMAT,
             "data": self._data.name,
             "names": self._data.names_fingerprint,
         }
-        if not size and not json.dumps(first).encode().startswith(content):
+        if not size and not json.dumps(header).encode().startswith(content):
             raise DataError(f"'{self.path}' is not a file of labels.")  # but somebody's
         if size < len(content):
             self._stream.truncate(size)
         if not size:
-            self._append(first)
+            self._append(header)
         elif not content[:size].endswith(b"\n"):
             self._write(b"\n")
 

@@ -211,10 +211,10 @@ def parts_run(
     labelled: Run, data: PartsData, splits: tuple[Split, ...], predictions: PredictionFiles
 ) -> Run:
     """Return the run on parts whose result at the labelled nodes is known."""
-    known = KnownResults(
+    known_results = KnownResults(
         temperature=labelled.known.temperature, labelled=labelled, predictions=predictions
     )
-    return replace(labelled, data=data, splits=splits, known=known)
+    return replace(labelled, data=data, splits=splits, known=known_results)
 
 
 def _without_graph(name: str, labels: NDArray[np.int64], class_names: tuple[str, ...]) -> NodeData:
@@ -238,5 +238,5 @@ def _no_features(nodes: int, width: int) -> Any:
 
 
 def _facts(manifest: Manifest) -> RawCounts:
-    kept = manifest.edges + manifest.self_loops + manifest.dropped
-    return RawCounts(manifest.entries, max(0, manifest.entries - kept), manifest.self_loops)
+    kept_entries = manifest.edges + manifest.self_loops + manifest.dropped
+    return RawCounts(manifest.entries, max(0, manifest.entries - kept_entries), manifest.self_loops)

@@ -231,10 +231,10 @@ def trial_values(
 
 def divergence_warning(epochs: Sequence[int], replicas: int, unusable: int) -> str:
     """Return how many replicas diverged, at which `epochs`, and what leaves them out."""
-    first = min(epochs)
-    last = max(epochs)
+    earliest = min(epochs)
+    latest = max(epochs)
     count = len(epochs)
-    when = f"at epoch {first}" if first == last else f"from epoch {first} to {last}"
+    when = f"at epoch {earliest}" if earliest == latest else f"from epoch {earliest} to {latest}"
     warning = f"{count} of {replicas} replicas diverged, {when}"
     if count < replicas:
         warning += f", and the ensemble leaves {_them(count)} out"

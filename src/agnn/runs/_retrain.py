@@ -98,11 +98,11 @@ def accuracy_before_and_after(before: Run, after: Run) -> tuple[Summary, Summary
     Neither was trained on the labels that judge it, so the two can be compared.
     """
     spec = SplitSpec.parse(after.split_spec)
-    first, second = (
+    accuracy_before, accuracy_after = (
         Summary(trial_values("accuracy", run.scores, after.data, after.splits, spec, run.unusable))
         for run in (before, after)
     )
-    return first, second
+    return accuracy_before, accuracy_after
 
 
 def accuracy_difference(before: Run, after: Run) -> NodeDifference | None:

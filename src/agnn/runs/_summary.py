@@ -55,8 +55,8 @@ class ResultSummary:
             return "No node was tested, so the accuracy is unknown."
         low, high = self.interval
         right = f"{self.accuracy:.1f} % of the nodes right ({low:.1f} to {high:.1f})"
-        others = ", ".join(f"{name} {value:.1f}" for name, value in self.baselines.items())
-        compared = f"{right}; {others}" if others else right
+        baselines = ", ".join(f"{name} {value:.1f}" for name, value in self.baselines.items())
+        compared = f"{right}; {baselines}" if baselines else right
         if not self.worse_than:
             return compared
         worse = " and ".join(f"{name} ({score})" for name, score in self.worse_than.items())
@@ -87,9 +87,9 @@ class ResultSummary:
 
     def html(self) -> str:
         """Return the lines as a part of a page."""
-        first, *others = (escape(line) for line in self.lines)
-        rest = "".join(f"<br>{line}" for line in others)
-        return f'<p class="result"><strong>{first}</strong>{rest}</p>'
+        headline, *further_lines = (escape(line) for line in self.lines)
+        details = "".join(f"<br>{line}" for line in further_lines)
+        return f'<p class="result"><strong>{headline}</strong>{details}</p>'
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures and the lines as JSON values."""
@@ -105,9 +105,11 @@ class ResultSummary:
         """
         folder = run.folder if folder is None else folder
         is_tested = run.calibration.test_nodes > 0
-        worse = [other for other in run.baselines if other.difference.is_worse]
-        options = [other.better_method for other in worse if other.better_method is not None]
-        least = _least_found(run) if is_tested else None
+        worse = [baseline for baseline in run.baselines if baseline.difference.is_worse]
+        options = [
+            baseline.better_method for baseline in worse if baseline.better_method is not None
+        ]
+        least = _worst_class(run) if is_tested else None
         ranking = None if least is None else _ranking(run)
         if better is None and options:
             better = f"--method {options[0]}"
@@ -118,8 +120,8 @@ class ResultSummary:
             test_nodes=run.calibration.test_nodes,
             tested_by=_tested_by(run),
             spread=_spread(run),
-            baselines={_BASELINES[other.baseline]: other.accuracy for other in run.baselines},
-            worse_than={_BASELINES[other.baseline]: other.score for other in worse},
+            baselines={_BASELINES[b.baseline]: b.accuracy for b in run.baselines},
+            worse_than={_BASELINES[b.baseline]: b.score for b in worse},
             better=better,
             least_found=least,
             ranking=ranking,
@@ -146,7 +148,7 @@ def _spread(run: Run) -> str | None:
     )
 
 
-def _least_found(run: Run) -> tuple[str, float, int] | None:
+def _worst_class(run: Run) -> tuple[str, float, int] | None:
     """Return the class of which the smallest share is predicted as such, on test nodes."""
     nodes, ensemble = run.out_of_fold
     labels = run.data.labels[nodes]

@@ -38,12 +38,12 @@ def unseen_accuracy(method: Method, task: Task, data: NodeData, spec: SplitSpec)
     scores = torch.zeros(len(splits), data.nodes, data.classes)
     unusable = np.zeros(len(splits), dtype=bool)
     for replicas in groups.values():
-        smaller, kept = without_nodes(task.data, splits[replicas[0]].test)
+        smaller, kept_nodes = without_nodes(task.data, splits[replicas[0]].test)
         outcome = method.run(
             replace(
                 task,
                 data=smaller,
-                splits=tuple(_renumbered(splits[replica], kept) for replica in replicas),
+                splits=tuple(_split_among(splits[replica], kept_nodes) for replica in replicas),
                 seeds=tuple(task.seeds[replica] for replica in replicas),
                 class_weights=None if task.class_weights is None else task.class_weights[replicas],
                 passes=(),
@@ -75,7 +75,9 @@ def _splits_with_validation(task: Task) -> list[Split]:
     return splits
 
 
-def _renumbered(split: Split, kept: NDArray[np.int64]) -> Split:
-    """Return the split of a graph in which `kept` nodes remain; it tests none."""
-    train, validation = (np.searchsorted(kept, part) for part in (split.train, split.validation))
+def _split_among(split: Split, remaining: NDArray[np.int64]) -> Split:
+    """Return the split of a graph in which the `remaining` nodes remain; it tests none."""
+    train, validation = (
+        np.searchsorted(remaining, part) for part in (split.train, split.validation)
+    )
     return Split(split.name, train, validation, np.empty(0, dtype=np.int64), split.seed)
