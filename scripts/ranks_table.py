@@ -2,7 +2,7 @@
 
     python scripts/ranks_table.py
 
-It follows from the links of every method: `agnn.distributed.check_divisible` asks them.
+It follows from the links of every method: `check_divisible` asks them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from agnn.distributed import check_divisible
+from agnn.distributed._rows import check_divisible
 from agnn.errors import InputError
 from agnn.methods import NetworkMethod, get_method, method_names
 

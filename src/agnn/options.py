@@ -24,6 +24,7 @@ from agnn.errors import InputError
 
 _UNITS: Final = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # in seconds
 AUTO: Final = "auto"  # in place of a method: the one that validation nodes choose
+USUAL_TIME: Final = "10m"  # for that choice and the training
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class TrainingOptions:
             "For --method auto: time for the choice and the training, as in 90s or 10m.",
             kind=str | None,
             flag="--time",
-            shown_default="10m",
+            shown_default=USUAL_TIME,
             is_common=True,
         ),
     ] = None

@@ -19,7 +19,7 @@ from typing import Any, Final
 import agnn
 from agnn.errors import InputError, import_extra
 from agnn.files import check_new_folder
-from agnn.runs import Run, id_name, load_run
+from agnn.runs import Run, load_run
 
 __all__ = ["RunModel", "log_model", "save_model"]
 
@@ -65,17 +65,17 @@ class RunModel:
         frame = frame if isinstance(frame, DataFrame) else DataFrame(frame)
         if not len(frame):
             return DataFrame(self.run.predict().to_dict())
-        name = id_name(self.run.data)
-        name = name if name in frame.columns else "id"
+        id_name = self.run.data.id_name
+        name = id_name if id_name in frame.columns else "id"
         if name not in frame.columns:
-            raise InputError(f"the frame has no column of ids, '{id_name(self.run.data)}'.")
+            raise InputError(f"the frame has no column of ids, '{id_name}'.")
         ids = frame[name].tolist()
         if NEIGHBOURS not in frame.columns:
             return DataFrame(self.run.predict(ids).to_dict())
         pairs = [
-            (node, other)
-            for node, others in zip(ids, frame[NEIGHBOURS], strict=True)
-            for other in others
+            (node, neighbour)
+            for node, neighbours in zip(ids, frame[NEIGHBOURS], strict=True)
+            for neighbour in neighbours
         ]
         edges = DataFrame(pairs, columns=["source", "target"])
         nodes = frame.drop(columns=[NEIGHBOURS])

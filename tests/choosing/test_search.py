@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from agnn.choosing import Search, Workers, optimism, search_settings
+from agnn.choosing import Search
 from agnn.data import NodeData, make_splits
 from agnn.errors import DataError, DivergedError, InputError, UnavailableError
 from agnn.methods import Method, Outcome, Task, get_method
@@ -55,7 +55,7 @@ def task(data: NodeData, seeds: tuple[int, ...] = (0, 1)) -> Task:
 
 
 def look(data: NodeData, file: Path, trials: int, **changes: object) -> Method:
-    return search_settings(Peaked(), task(data), Search(trials, file, **changes))
+    return Search(trials, file, **changes).choose(Peaked(), task(data))
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Fragile(Peaked):
 
 
 def test_a_trial_that_diverges_loses_and_the_search_goes_on(toy: NodeData, tmp_path: Path) -> None:
-    found = search_settings(Fragile(), task(toy), Search(12, tmp_path / "s.sqlite"))
+    found = Search(12, tmp_path / "s.sqlite").choose(Fragile(), task(toy))
     assert found.dropout >= 0.5
 
 
@@ -111,7 +111,7 @@ def test_what_the_user_set_stays(toy: NodeData, tmp_path: Path) -> None:
 
 def test_a_network_is_searched_for_real(toy: NodeData, tmp_path: Path) -> None:
     base = get_method("gcn")(epochs=3)
-    found = search_settings(base, task(toy, (0,)), Search(2, tmp_path / "s.sqlite"))
+    found = Search(2, tmp_path / "s.sqlite").choose(base, task(toy, (0,)))
     assert found.epochs == 3
 
 
@@ -160,8 +160,7 @@ def test_a_full_disk_is_not_called_damage(
 
 def spread(data: NodeData, file: Path, workers: int, trials: int = 25) -> Method:
     with ThreadPoolExecutor(workers) as pool:
-        workers_of = Workers(executor=pool)
-        return search_settings(Peaked(), task(data), Search(trials, file), workers_of)
+        return Search(trials, file, executor=pool).choose(Peaked(), task(data))
 
 
 def test_a_search_on_workers_does_not_depend_on_how_many(toy: NodeData, tmp_path: Path) -> None:
@@ -189,13 +188,13 @@ def test_a_worker_that_fails_ends_the_search_and_keeps_what_is_finished(
                 raise InputError("no more")
             return super().run(task)
 
-    search = Search(8, tmp_path / "s.sqlite")
+    file = tmp_path / "s.sqlite"
     with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="no more"):
-        search_settings(Failing(), task(toy), search, Workers(executor=pool))
+        Search(8, file, executor=pool).choose(Failing(), task(toy))
     before = len(CALLS)
     assert before == 3
     CALLS.clear()
-    search_settings(Peaked(), task(toy), search)
+    Search(8, file).choose(Peaked(), task(toy))
     assert len(CALLS) == 8 - before
 
 
@@ -226,7 +225,7 @@ def test_a_search_is_kept_under_the_name_that_was_given(
 
 def test_validation_nodes_that_others_test_make_a_search_optimistic(toy):
     fixed, drawn = (make_splits(toy, spec, range(4)) for spec in ("fixed", "stratified"))
-    assert optimism(fixed) is None
-    assert "slightly optimistic" in optimism(drawn)
-    assert optimism(make_splits(toy, "stratified", [0])) is None
-    assert "slightly optimistic" in optimism(make_splits(toy, "stratified-3-fold", [0]), 3)
+    assert Search.optimism(fixed) is None
+    assert "slightly optimistic" in Search.optimism(drawn)
+    assert Search.optimism(make_splits(toy, "stratified", [0])) is None
+    assert "slightly optimistic" in Search.optimism(make_splits(toy, "stratified-3-fold", [0]), 3)

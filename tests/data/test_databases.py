@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from agnn import DataError, InputError, NodeData, read_tables
-from agnn.data.tables import read_new_nodes
+from agnn.data.tables import NewNodes
 from own_tables import write_tables
 
 NODES, EDGES = "SELECT id, topic, age, colour, motto FROM people", "SELECT * FROM links"
@@ -61,7 +61,7 @@ def test_a_query_is_read_as_the_same_table_in_a_file(database: Path, tmp_path: P
 def test_new_nodes_come_from_queries_too(database: Path) -> None:
     known = read(database, f"{NODES} WHERE id <> 'p7'", "SELECT * FROM links WHERE source <> 'p7' "
                  "AND target <> 'p7'")  # fmt: skip
-    new = read_new_nodes(
+    new = NewNodes.read(
         known, f"{NODES} WHERE id = 'p7'",
         "SELECT * FROM links WHERE source = 'p7' AND target <> 'p7'", database=database,
     )  # fmt: skip

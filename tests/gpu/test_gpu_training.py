@@ -169,8 +169,7 @@ def test_a_hashed_circulant_graph_is_symmetric_and_regular():
 
 
 def test_a_graph_too_large_to_prune_trains_on_leading_rows(monkeypatch, cora):
-    for module in ("_graph", "_view"):
-        monkeypatch.setattr(f"agnn.graph.{module}.TOO_LARGE_TO_PRUNE", 0)
+    monkeypatch.setattr("agnn.graph._graph.TOO_LARGE_TO_PRUNE", 0)
     whole = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)
     monkeypatch.undo()
     pruned = evaluate(AGNN(layers=2, epochs=20), cora, "fixed", (0,), device=GPU)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import agnn
-from agnn.choosing import Tuned, optimism, settle
+from agnn.choosing import Search, Tuned, settle
 from agnn.data import NodeData, Split, make_splits
 from agnn.methods import (
     Method,
@@ -143,7 +143,7 @@ def test_ridge_takes_the_penalty_that_the_other_folds_prefer(unsplit, view):
 def test_one_setting_for_all_replicas_is_chosen_by_the_folds_that_were_tried(unsplit):
     settled = settle(Separated(epochs=2, hidden=4), cross_fitted(unsplit))
     assert not settled.tries_candidates
-    assert "by folds that test the replicas" in optimism(cross_fitted(unsplit).splits, FOLDS)
+    assert "by folds that test the replicas" in Search.optimism(cross_fitted(unsplit).splits, FOLDS)
 
 
 def test_a_cross_fitted_method_may_be_tuned(unsplit):

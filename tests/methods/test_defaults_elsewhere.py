@@ -14,10 +14,9 @@ from agnn.methods import Task, get_method
 from agnn.networks import AGNN, GCN, AGNNPlus
 from agnn.runs import (
     Training,
-    default_name,
     evaluate,
 )
-from agnn.runs._presets import suited_method
+from agnn.runs._presets import default_name, suited_method
 from agnn.training import BestScore, HighestAccuracy
 
 

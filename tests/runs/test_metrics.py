@@ -13,10 +13,10 @@ import agnn
 from agnn.choosing import Tuned
 from agnn.data import NodeData, Split
 from agnn.errors import InputError
-from agnn.methods import Ridge, Task, validation_scores
+from agnn.methods import Ridge, Task
 from agnn.metrics import MEASURES, Measure
 from agnn.metrics._measures import METRICS
-from agnn.networks import GCN
+from agnn.networks import GCN, validation_scores
 from agnn.runs import Training
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from torch import Tensor
 
 import agnn
-from agnn.data import NodeData, SplitSpec, fold_remarks, make_splits
+from agnn.data import NodeData, SplitSpec, make_splits
 from agnn.errors import InputError, StoppedError
 from agnn.runs import Run, Training
 from agnn.training import BestScore, CrossFitted, HighestAccuracy, LowestLoss
@@ -217,7 +217,7 @@ def test_the_number_of_folds_follows_labels_and_replicas(counts, replicas, folds
     ],
 )
 def test_few_and_very_many_labels_are_remarked_upon(counts, folds, remarks):
-    assert fold_remarks(without_edges(*counts), folds) == remarks
+    assert SplitSpec.parse(f"{folds}-fold-cross-fit").remark(without_edges(*counts)) == remarks
 
 
 def test_very_many_labels_are_trained_and_tested_in_three_folds():

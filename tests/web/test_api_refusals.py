@@ -17,8 +17,7 @@ from agnn.web._errors import BusyError
 from agnn.web.api import (
     ServedModel,
     ServeOptions,
-    checked_token,
-    read_token,
+    find_token,
     served_application,
 )
 from agnn.web.api._routes import Workload
@@ -228,16 +227,21 @@ def test_with_the_token_everything_is_answered(served: dict[str, ServedModel], a
     assert ask(app, path="/model", headers=twice).status_code == 401
 
 
-def test_a_token_is_one_that_a_header_can_carry(tmp_path: Any) -> None:
-    assert checked_token(f" {TOKEN}\n", "x") == TOKEN
+def test_a_token_is_one_that_a_header_can_carry(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_token(None, "HERE") is None
+    monkeypatch.setenv("HERE", f" {TOKEN}\n")
+    assert find_token(None, "HERE") == TOKEN
     for bad in ("", "short", "with a space in it", "x" * 501, "unwritten-letters-é"):
-        with pytest.raises(InputError, match="the token in here must be 16 to 500 letters"):
-            checked_token(bad, "here")
+        monkeypatch.setenv("HERE", bad)
+        with pytest.raises(InputError, match="environment's HERE must be 16 to 500 letters"):
+            find_token(None, "HERE")
     (tmp_path / "token").write_text(TOKEN + "\n")
-    assert read_token(tmp_path / "token") == TOKEN
+    assert find_token(tmp_path / "token", "HERE") == TOKEN
     (tmp_path / "token").write_bytes(b"\xff" * 20)
     with pytest.raises(InputError, match="is not text"):
-        read_token(tmp_path / "token")
+        find_token(tmp_path / "token", "HERE")
 
 
 def test_a_missing_package_is_named_and_known_nodes_are_still_answered(

@@ -4,7 +4,7 @@ Every strategy compares candidates by `candidate_scores`, and none reads a test 
 
 - `best_candidate` tries each of a few once; `Tuned` does so over a method's grid, `settle` over the
   alternatives that a method leaves open;
-- `search_settings` lets Optuna propose them and keeps every trial in a file;
+- `Search` lets Optuna propose them and keeps every trial in a file;
 - `choose_method` starts with many methods and halves them, within a time limit;
 - `challenge` compares the default method with the few `rivals` that may be better where labels are
   few or edges join unlike nodes.
@@ -31,17 +31,5 @@ from agnn.choosing._default import (
     small_form as small_form,
 )
 from agnn.choosing._grid import Tuned as Tuned, settle as settle
-from agnn.choosing._halving import (
-    SECONDS as SECONDS,
-    OnTried as OnTried,
-    choose_method as choose_method,
-)
-from agnn.choosing._search import (
-    SEARCH_SEEDS as SEARCH_SEEDS,
-    OnTrial as OnTrial,
-    Search as Search,
-    Workers as Workers,
-    optimism as optimism,
-    search_settings as search_settings,
-)
-from agnn.choosing._space import can_search as can_search
+from agnn.choosing._halving import OnTried as OnTried, choose_method as choose_method
+from agnn.choosing._search import Search as Search

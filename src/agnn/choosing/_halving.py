@@ -27,8 +27,6 @@ from agnn.errors import AgnnError, InputError
 from agnn.methods import Method, Task, method_names
 from agnn.metrics import MEASURES, Measure, Summary
 
-SECONDS: Final = 600.0  # to choose and to train, if nothing else is said
-
 # The candidates of the first round: a method and what differs from its defaults. Cheap ones first,
 # then those that are best on most graphs, while there is time for all their epochs.
 CANDIDATES: Final[tuple[tuple[str, Mapping[str, Any]], ...]] = (
@@ -109,8 +107,8 @@ def _by_promise(
     """Return the candidates, those for unlike neighbours early where the known labels differ."""
     if not _joins_unlike(data):
         return list(candidates)
-    places = dict.fromkeys(_CHEAP, 0) | dict.fromkeys(_FOR_UNLIKE, 1)
-    return sorted(candidates, key=lambda candidate: places.get(candidate[0], 2))
+    ranks = dict.fromkeys(_CHEAP, 0) | dict.fromkeys(_FOR_UNLIKE, 1)
+    return sorted(candidates, key=lambda candidate: ranks.get(candidate[0], 2))
 
 
 def _joins_unlike(data: NodeData) -> bool:
@@ -262,8 +260,8 @@ class _Halving:
     def _raise_for(self, tried: Sequence[Tried]) -> NoReturn:
         """Raise for candidates none of which could be trained."""
         slow = [candidate for candidate in tried if candidate.remark.startswith(_TOO_SLOW)]
-        first = (slow or tried)[0]
-        why = f"{first.words}: {first.remark.rstrip('.')}."
+        failure = (slow or tried)[0]
+        why = f"{failure.words}: {failure.remark.rstrip('.')}."
         if not slow:
             raise InputError(f"no method could be trained. {why}")
         raise InputError(
@@ -275,10 +273,10 @@ class _Halving:
         """The better half of those that have come so far, best first."""
         full = [t for t in everything if len(t.scores) >= count and not t.remark]
         full.sort(key=lambda t: (-t.mean, len(t.changes)))
-        kept = max(2, math.ceil(len(full) / 2))
+        count_kept = max(2, math.ceil(len(full) / 2))
         for rank, candidate in enumerate(full):
-            candidate.is_beaten = rank >= kept
-        return full[:kept]
+            candidate.is_beaten = rank >= count_kept
+        return full[:count_kept]
 
     def _variations(self, best: Sequence[Tried]) -> Iterator[Tried]:
         """Other settings of the best methods, drawn from the search space."""

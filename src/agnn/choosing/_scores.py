@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from agnn.errors import InputError
-from agnn.methods import Method, Task, validation_scores
+from agnn.methods import Method, Task
+from agnn.networks import validation_scores
 from agnn.training import Part
 
 _PURPOSE = "to choose hyper-parameters on"

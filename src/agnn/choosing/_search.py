@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from agnn.choosing._scores import candidate_scores
 from agnn.choosing._space import free_settings, is_in_space, suggested_settings
@@ -32,23 +32,24 @@ from agnn.executors import Shared, map_as_completed, open_executor
 from agnn.files import check_plain
 from agnn.methods import Method, Task
 
-SEARCH_SEEDS: Final = 3  # that a candidate is tried with, each with all its folds
 _GROUP: Final = 10  # candidates that workers judge before the next are drawn
 _WORST: Final = -1e6  # of a setting that diverges, where a score may be negative
-
-# (trials done, trials in all, best score: percent, or with its sign turned a log loss)
-OnTrial = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """How many settings to try, and where they are kept."""
+    """How many settings to try, where they are kept, who trains them, and until when."""
+
+    SEEDS: ClassVar[int] = 3  # that a candidate is tried with, each with all its folds
 
     trials: int
     file: Path
     """An SQLite file with the trials: the same search started again continues where it stopped."""
 
     fixed: frozenset[str] = frozenset()  # fields that the user has set
+    executor: str | Executor | None = None  # see `agnn.executors.open_executor`; None: nobody
+    threads: int | None = None  # of each worker
+    until: float | None = None  # of `time.monotonic`: then no further candidate is begun
 
     def __post_init__(self) -> None:
         if self.trials < 1:
@@ -72,61 +73,83 @@ class Search:
             start = stream.read(16)
         return not start or start.startswith(b"SQLite format 3\0")
 
+    @staticmethod
+    def is_possible(method: Method) -> bool:
+        """Return whether the method has settings that can be searched."""
+        return bool(free_settings(method))
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Workers:
-    """Who trains the candidates of a search, and until when."""
+    def choose(
+        self,
+        method: Method,
+        task: Task,
+        on_trial: Callable[[int, int, float], None] | None = None,
+    ) -> Method:
+        """Return the method with the hyper-parameters that predict validation nodes best.
 
-    executor: str | Executor | None = None  # see `agnn.executors.open_executor`; None: nobody
-    threads: int | None = None  # of each worker
-    until: float | None = None  # of `time.monotonic`: then no further candidate is begun
+        Candidates are compared by the mean over the replicas of `task`, at the validation nodes of
+        each or, if they are cross-fitted, at the fold that each leaves out; where replicas draw
+        their own splits see `optimism`. The first candidate is the method as given, if it is in
+        the search space; it is tried even if the time is over.
 
+        `on_trial` is called with the trials done, the trials in all and the best score: percent,
+        or a log loss with its sign turned.
 
-def search_settings(
-    method: Method,
-    task: Task,
-    search: Search,
-    workers: Workers | None = None,
-    on_trial: OnTrial | None = None,
-) -> Method:
-    """Return the method with the hyper-parameters that predict validation nodes best.
+        With an executor ten candidates at a time are trained by its workers, so the result depends
+        neither on their number nor on which is the fastest.
+        """
+        free = sorted(free_settings(method) - self.fixed)
+        if not free:
+            raise InputError(f"{method.name} has nothing left to search over.")
+        key = _key(method, task, free)
+        shared = Shared(key, task)
+        with _file_errors(self.file):
+            study = _study(self.file, f"{method.name}-{key}")
+            start = {name: method.settings[name] for name in free}
+            if all(is_in_space(name, value) for name, value in start.items()):
+                study.enqueue_trial(start, skip_if_exists=True)
+            is_complete = _finished_trials(study) >= self.trials
+            with open_executor(None if is_complete else self.executor, self.threads) as pool:
+                while (done := _finished_trials(study)) < self.trials:
+                    if done and self.until is not None and time.monotonic() >= self.until:
+                        break
+                    count = 1 if pool is None else min(_GROUP, self.trials - done)
+                    trials = [study.ask() for _ in range(count)]
+                    candidates = [
+                        Candidate(k, method.with_fields(**suggested_settings(trial, free)), shared)
+                        for k, trial in enumerate(trials)
+                    ]
+                    for k, value in _scores(pool, candidates, study, trials):
+                        study.tell(trials[k], value)
+                        if on_trial is not None:
+                            done += 1
+                            on_trial(done, self.trials, study.best_value)
+            return method.with_fields(**study.best_params)
 
-    Candidates are compared by the mean over the replicas of `task`, at the validation nodes of
-    each or, if they are cross-fitted, at the fold that each leaves out; where replicas draw their
-    own splits see `optimism`. The first candidate is the method as
-    given, if it is in the search space; it is tried even if the time is over.
+    @classmethod
+    def optimism(cls, splits: Sequence[Split], folds: int = 1) -> str | None:
+        """What a reader of accuracies on these splits must know if settings were searched on them.
 
-    With an executor ten candidates at a time are trained by its workers, so the result depends
-    neither on their number nor on which is the fastest.
-    """
-    workers = workers or Workers()
-    free = sorted(free_settings(method) - search.fixed)
-    if not free:
-        raise InputError(f"{method.name} has nothing left to search over.")
-    key = _key(method, task, free)
-    shared = Shared(key, task)
-    with _file_errors(search.file):
-        study = _study(search, f"{method.name}-{key}")
-        start = {name: method.settings[name] for name in free}
-        if all(is_in_space(name, value) for name, value in start.items()):
-            study.enqueue_trial(start, skip_if_exists=True)
-        is_complete = _finished_trials(study) >= search.trials
-        with open_executor(None if is_complete else workers.executor, workers.threads) as pool:
-            while (done := _finished_trials(study)) < search.trials:
-                if done and workers.until is not None and time.monotonic() >= workers.until:
-                    break
-                count = 1 if pool is None else min(_GROUP, search.trials - done)
-                trials = [study.ask() for _ in range(count)]
-                candidates = [
-                    Candidate(k, method.with_fields(**suggested_settings(trial, free)), shared)
-                    for k, trial in enumerate(trials)
-                ]
-                for k, value in _scores(pool, candidates, study, trials):
-                    study.tell(trials[k], value)
-                    if on_trial is not None:
-                        done += 1
-                        on_trial(done, search.trials, study.best_value)
-        return method.with_fields(**study.best_params)
+        None if no validation node that chooses is a test node of another replica; `folds` of the
+        splits belong to one seed.
+        """
+        tried_on = splits[: cls.SEEDS * folds]
+        # Without validation nodes the replicas are cross-fitted, and the folds that they leave out
+        # choose.
+        has_validation = any(split.validation.size for split in tried_on)
+        parts = [split.validation if has_validation else split.test for split in tried_on]
+        chosen_by = {node for nodes in parts for node in nodes.tolist()}
+        if all(chosen_by.isdisjoint(split.test.tolist()) for split in splits):
+            return None
+        if not has_validation:
+            return (
+                "the settings are chosen once, by folds that test the replicas, so the accuracy is "
+                "slightly optimistic."
+            )
+        return (
+            "the settings are chosen once, by validation nodes that are test nodes of other "
+            "replicas, so the accuracy is slightly optimistic. With one split for all replicas, as "
+            "fixed, a .json file or --method auto have it, it is not."
+        )
 
 
 def _key(method: Method, task: Task, free: Sequence[str]) -> str:
@@ -141,31 +164,6 @@ def _key(method: Method, task: Task, free: Sequence[str]) -> str:
         "metric": task.metric,
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def optimism(splits: Sequence[Split], folds: int = 1) -> str | None:
-    """What a reader of accuracies on these splits must know if settings were searched on them.
-
-    None if no validation node that chooses is a test node of another replica; `folds` of the
-    splits belong to one seed.
-    """
-    tried_on = splits[: SEARCH_SEEDS * folds]
-    # Without validation nodes the replicas are cross-fitted: the folds that they leave out choose.
-    has_validation = any(split.validation.size for split in tried_on)
-    parts = [split.validation if has_validation else split.test for split in tried_on]
-    chosen_by = {node for nodes in parts for node in nodes.tolist()}
-    if all(chosen_by.isdisjoint(split.test.tolist()) for split in splits):
-        return None
-    if not has_validation:
-        return (
-            "the settings are chosen once, by folds that test the replicas, so the accuracy is "
-            "slightly optimistic."
-        )
-    return (
-        "the settings are chosen once, by validation nodes that are test nodes of other replicas, "
-        "so the accuracy is slightly optimistic. With one split for all replicas, as fixed, a "
-        ".json file or --method auto have it, it is not."
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +232,8 @@ def _sqlite_error(error: BaseException | None) -> sqlite3.Error | None:
     return error
 
 
-def _study(search: Search, name: str) -> Any:
-    """The study of this search in its file, new or begun."""
-    file = search.file
+def _study(file: Path, name: str) -> Any:
+    """The study of this name in a search's file, new or begun."""
     optuna = import_extra("optuna", "--search needs it", "agnn[search]")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     is_new = not file.exists()

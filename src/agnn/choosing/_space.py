@@ -38,11 +38,6 @@ def random_settings(method: Method, seed: int) -> dict[str, Any]:
     return changes
 
 
-def can_search(method: Method) -> bool:
-    """Return whether the method has settings that `search_settings` can choose."""
-    return bool(free_settings(method))
-
-
 def free_settings(method: Method) -> set[str]:
     """Return the settings of the method that are in the search space."""
     field_names = {field.name for field in fields(method)}

@@ -70,9 +70,9 @@ def data_source(
     dataset: str | None, nodes: str | None, edges: str | None, name: str | None, read: ReadOptions
 ) -> str | Callable[[], NodeData]:
     """Return what a training is given: a folder of parts, or a function that reads the data."""
-    from agnn.distributed import is_parts_folder
+    from agnn.distributed import PartsFolder
 
-    if dataset is None or not is_parts_folder(dataset):
+    if dataset is None or not PartsFolder.is_at(dataset):
         return partial(find_data, dataset, nodes, edges, name, read)
     tables = {"nodes": nodes, "edges": edges, "name": name} | given_options(read)
     for field, value in tables.items():
@@ -121,8 +121,8 @@ def reader_flag(field: str) -> str:
 def both_tables(nodes: str | None, edges: str | None) -> tuple[str, str]:
     """Both tables; one alone is an error."""
     if nodes is None or edges is None:
-        missing, given = ("edges", "nodes") if edges is None else ("nodes", "edges")
-        raise InputError(f"--{given} goes with --{missing}: one table of nodes, one of edges.")
+        missing, present = ("edges", "nodes") if edges is None else ("nodes", "edges")
+        raise InputError(f"--{present} goes with --{missing}: one table of nodes, one of edges.")
     return nodes, edges
 
 
@@ -130,10 +130,9 @@ def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None
     """Raise where tables are given without the column that holds the classes."""
     if nodes is None or edges is None or read.label is not None:
         return
-    from agnn.data.tables import open_query, open_table
+    from agnn.data.tables import open_source
 
-    is_file = read.database is None
-    table = open_table(nodes) if is_file else open_query(nodes, read.database or "", "nodes")
+    table = open_source(nodes, "nodes", read.database)
     columns = ", ".join(table.columns[:20])
     raise InputError(
         f"name the column of {table.place} that holds the classes with --label; it has {columns}."
@@ -143,12 +142,12 @@ def check_label(nodes: str | None, edges: str | None, read: ReadOptions) -> None
 def _load_bundled(dataset: str, name: str | None) -> NodeData:
     from agnn.data import load_dataset
     from agnn.data.store import dataset_names
-    from agnn.distributed import is_parts_folder
+    from agnn.distributed import PartsFolder
 
     path = Path(dataset)
     names = ", ".join(dataset_names())
     is_bundled = dataset.lower() in dataset_names()
-    if not is_bundled and is_parts_folder(path):
+    if not is_bundled and PartsFolder.is_at(path):
         raise InputError(f"'{dataset}' is a folder of parts, for `agnn train` and `agnn inspect`.")
     if not is_bundled and path.is_dir() and any(path.glob("ind.*.graph")):
         raise InputError(
@@ -179,7 +178,7 @@ def data_table(report: DataReport) -> ResultTable:
 
 def training_of(context: typer.Context, source: Any, options: dict[str, Any]) -> Training:
     """Return what the options ask for; rules are checked before the data is read."""
-    from agnn.runs import USUAL_REPLICAS, Training, default_name, usual_replicas
+    from agnn.runs import Training
 
     named = {name: options.pop(name) for name in HYPER_PARAMETERS}
     settings = options.pop("changes")
@@ -193,16 +192,18 @@ def training_of(context: typer.Context, source: Any, options: dict[str, Any]) ->
     )
     if training.is_auto:  # which has no hyper-parameters, and says so
         replicas = training.replicas
-        training = replace(training, replicas=USUAL_REPLICAS if replicas is None else replicas)
+        training = replace(
+            training, replicas=Training.USUAL_REPLICAS if replicas is None else replicas
+        )
         named |= dict(word.partition("=")[::2] for word in settings or ())
         return replace(training, changes=named)
     data = training.read_data()
     if training.parts is None:
         training = replace(training, data=data)
     if training.replicas is None:
-        training = replace(training, replicas=usual_replicas(data, options["split"]))
+        training = replace(training, replicas=Training.usual_replicas(data, options["split"]))
     changes = hyper_parameters(
-        str(training.method or default_name(data)),
+        training.method_name(data),
         named,
         settings,
         is_tuned=training.tuned,

@@ -12,7 +12,6 @@ from agnn.palette import AGAINST, FOR
 
 if TYPE_CHECKING:
     from agnn.explanation import Counterfactual, Explanation
-    from agnn.report import Bar
 
 _LONGEST_WORDS = 5000
 _CLASSES = 4  # shown with their probabilities
@@ -133,20 +132,20 @@ def _show_summary(explanation: "Explanation") -> None:
         colour = (AGAINST if row.step.value < 0 else FOR).terminal
         label = shown_text(row.step.label or "", 18)
         name = shown_text(row.step.name, named)
-        bar = Text(_block(row, columns), style=colour)
+        bar = Text(_block(row.left, row.width, columns), style=colour)
         table.add_row(name, bar, signed_number(row.step.value), label)
     lead = Text(signed_number(explanation.margin), style="bold")
-    bar = Text(_block(bars.total, columns), style="bright_black")
+    bar = Text(_block(bars.total.left, bars.total.width, columns), style="bright_black")
     table.add_row(Text("lead", style="bold"), bar, lead, "")
     console.print(table)
     for note in explanation.notes:
         console.print(f"Note: {note}")
 
 
-def _block(bar: "Bar", columns: int) -> str:
-    """The bar as text that is `columns` characters wide."""
-    start = min(round(columns * bar.left / 100), columns - 1)
-    end = max(start + 1, round(columns * (bar.left + bar.width) / 100))
+def _block(left: float, width: float, columns: int) -> str:
+    """Return a bar as text that is `columns` characters wide; its ends are in percent of them."""
+    start = min(round(columns * left / 100), columns - 1)
+    end = max(start + 1, round(columns * (left + width) / 100))
     return " " * start + "\N{FULL BLOCK}" * (min(end, columns) - start)
 
 

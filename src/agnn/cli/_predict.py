@@ -66,7 +66,7 @@ def predict(
     is_novel, where they are asked for.
     """
     from agnn.decisions import Wanted
-    from agnn.runs import check_table_file, load_run
+    from agnn.runs import Predictions, load_run
 
     options = given_options(read)
     use_threads(threads)
@@ -82,7 +82,7 @@ def predict(
     if batch is not None and not wanted.is_empty:
         raise InputError("--batch goes without decisions, which need the scores of all nodes.")
     if out is not None:
-        check_table_file(out)
+        Predictions.check_file(out)
     trained = load_run(run, device=device, backend=backend, trust_unchecked=allow_unchecked)
     rules = None if wanted.is_empty else wanted.calibrate(trained)
     files = trained.known.predictions
@@ -97,7 +97,7 @@ def predict(
         return
     warnings: list[str] = []
     if rules is not None:
-        asked_nodes = _asked(
+        asked_nodes = _asked_nodes(
             trained, wanted, nodes, edges, options, out_of_fold=out_of_fold, new_graph=new_graph
         )
         predictions, warnings = rules.apply(asked_nodes)
@@ -142,7 +142,7 @@ def _check_tables(
         raise InputError(f"{flag} goes with --nodes and --edges.")
 
 
-def _asked(
+def _asked_nodes(
     trained: "Run",
     wanted: "Wanted",
     nodes: str | None,

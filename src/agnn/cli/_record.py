@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 def print_plan(plan: Plan, *, is_json: bool) -> None:
     """Print what is worth knowing before the training."""
-    from agnn.choosing import optimism
+    from agnn.choosing import Search
     from agnn.data import SplitSpec
     from agnn.methods import NetworkMethod, get_method
     from agnn.tables import enumeration
 
     training = plan.training
-    note = optimism(plan.splits, plan.folds) if training.search is not None else None
+    note = Search.optimism(plan.splits, plan.folds) if training.search is not None else None
     if note is not None:
         screen(is_error=True).print(f"note: {note}", soft_wrap=True)
     if plan.data.reading is None or is_json:
@@ -114,9 +114,9 @@ def print_result(
     result = ResultSummary.of(run, out, better_command(run, arguments, out))
     console = screen()
     console.print(title, style="bold")
-    first, *others = result.lines
-    console.print(first, style="bold red" if result.worse_than else "bold green")
-    for line in others:
+    headline, *further_lines = result.lines
+    console.print(headline, style="bold red" if result.worse_than else "bold green")
+    for line in further_lines:
         # A command is not broken into lines: it can be copied.
         console.print(line, soft_wrap=line.startswith(("next: ", "better: ", "threshold: ")))
     console.print()
@@ -234,7 +234,7 @@ def better_command(run: Run, arguments: Sequence[str], out: Path | None) -> str 
     if not better or not arguments or "--config" in arguments:
         return None
     best = max(better, key=lambda baseline: abs(baseline.difference.mean)).better_method
-    kept: list[str] = []
+    kept_words: list[str] = []
     is_value = False  # of an option that is left out
     for word in arguments:
         option, equals, _ = word.partition("=")
@@ -243,9 +243,9 @@ def better_command(run: Run, arguments: Sequence[str], out: Path | None) -> str 
         elif option in _METHOD_OPTIONS:
             is_value = not equals
         elif option not in _METHOD_FLAGS:
-            kept.append(word)
+            kept_words.append(word)
     to = [] if out is None else ["--out", f"{out}-{best}"]
-    return shlex.join(["agnn", *kept, "--method", str(best), *to])
+    return shlex.join(["agnn", *kept_words, "--method", str(best), *to])
 
 
 def _measure_rows(run: Run) -> list[tuple[str, str]]:

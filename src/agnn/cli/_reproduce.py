@@ -75,7 +75,7 @@ def reproduce(
     compares the methods on graphs of your own.
     """
     from agnn import studies
-    from agnn.report import figure_drawer, result_values, write_page, write_reproduction
+    from agnn.report import ReproductionFolder
 
     if list_all:
         _show_list(as_json=json)
@@ -92,8 +92,9 @@ def reproduce(
         data=data,
     )
     file = store or out / "runs.sqlite"
+    folder = ReproductionFolder(out)
     if page is not None:
-        write_page(page, names or [], experiments, file, rows, out)
+        folder.write_page(page, names or [], experiments, file, rows)
         return
     use_threads(threads)
     with closing(studies.Store.open(file)) as opened:
@@ -110,15 +111,15 @@ def reproduce(
                 device=device,
                 backend=backend,
                 progress=progress,
-                draw=figure_drawer(out),
+                draw=folder.draw,
                 executor=executor,
                 threads=threads,
             )
-        write_reproduction(done.results, out)
+        folder.write(done.results)
         if export is not None:
             opened.export_rows(export)
     if json:
-        values = [result_values(result, out) for result in done.results]
+        values = [folder.values(result) for result in done.results]
         write_json(
             {"experiments": values, "failures": done.failures, "unfinished": done.unfinished}
         )

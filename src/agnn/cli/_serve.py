@@ -1,6 +1,5 @@
 """`agnn explore` and `agnn serve`: a saved run over HTTP, for this machine unless you say more."""
 
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -172,14 +171,14 @@ def serve(
 
     check_packages()
     from agnn.runs import load_run
-    from agnn.web.api import ServedModel, ServeOptions, served_application
+    from agnn.web.api import ServedModel, ServeOptions, find_token, served_application
     from agnn.web.guards import hosts_of
     from agnn.web.server import bound_socket, run_server
 
     use_threads(threads)
     if not 1 <= max_body <= 1024:
         raise InputError(f"`max_body` must be from 1 to 1024 MiB; got {max_body}.")
-    token = _token(token_file)
+    token = find_token(token_file, _TOKEN)
     bound_socket(host, port).close()  # a wrong address should not have to wait for the model
     model = ServedModel(load_run(run, trust_unchecked=allow_unchecked))
     model.warm()
@@ -198,15 +197,6 @@ def serve(
             screen().print(line, soft_wrap=True)
 
     run_server(served_application(model, options), host, port, ready=report)
-
-
-def _token(file: Path | None) -> str | None:
-    from agnn.web.api import checked_token, read_token
-
-    if file is not None:
-        return read_token(file)
-    token = os.environ.get(_TOKEN)
-    return None if token is None else checked_token(token, f"the environment's {_TOKEN}")
 
 
 def _warn(host: str, token: str | None) -> None:

@@ -95,7 +95,7 @@ def share(
     use_threads(threads)
     check_new_file(out)
     trained = load_run(run, trust_unchecked=allow_unchecked)
-    second = None if compare is None else load_run(compare, trust_unchecked=allow_unchecked)
+    rival = None if compare is None else load_run(compare, trust_unchecked=allow_unchecked)
     ids: list[str] | Literal["all"] | None = None
     if nodes is not None:
         listed = [part.strip() for part in nodes.split(",") if part.strip()]
@@ -113,7 +113,7 @@ def share(
         status.update(f"neighbourhoods: {done:,} of {of:,}{remaining}")
 
     with status:
-        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=second, progress=report)
+        size = write_page(trained, out, cohort=cohort, nodes=ids, compare=rival, progress=report)
     if json:
         write_json({"run": str(run), "out": str(out), "nodes": count, "bytes": size})
         return

@@ -46,12 +46,12 @@ def train(
     For your own tables give --nodes, --edges and --label instead.
     Hyper-parameters that are not set are the paper's on its datasets, and defaults elsewhere.
     """
-    from agnn.distributed import launched_meeting
+    from agnn.distributed import Meeting
     from agnn.executors import LaunchedRank
 
     del config, config_schema  # read before the other options
     use_threads(options["threads"])
-    with launched_meeting():  # the other ranks are to learn what keeps this one from training
+    with Meeting.of_process():  # the other ranks are to learn what keeps this one from training
         check_label(nodes, edges, read)
         source = data_source(dataset, nodes, edges, name, read)
         plan = training_of(context, source, options).plan()

@@ -34,7 +34,6 @@ from agnn.data._report import DataReport as DataReport
 from agnn.data._splits._by_column import column_splits as column_splits
 from agnn.data._splits._draws import (
     Stream as Stream,
-    fold_remarks as fold_remarks,
     uniform_split as uniform_split,
 )
 from agnn.data._splits._spec import (
@@ -42,5 +41,5 @@ from agnn.data._splits._spec import (
     make_splits as make_splits,
 )
 from agnn.data._splits._split import Split as Split
-from agnn.data.scaling import Scaling as Scaling, SparseRows as SparseRows
+from agnn.data.scaling import Scaling as Scaling
 from agnn.data.store import load_dataset as load_dataset

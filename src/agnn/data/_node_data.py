@@ -184,9 +184,9 @@ class NodeData:
             f"<tr><td>{escape(name)}</td><td>{count:,}</td></tr>"
             for name, count in zip(self.class_names[:_SHOWN_CLASSES], counts.tolist(), strict=False)
         )
-        others = self.classes - _SHOWN_CLASSES
-        if others > 0:
-            rows += f"<tr><td>{others:,} further classes</td><td></td></tr>"
+        hidden_classes = self.classes - _SHOWN_CLASSES
+        if hidden_classes > 0:
+            rows += f"<tr><td>{hidden_classes:,} further classes</td><td></td></tr>"
         return (
             f"<p><strong>{escape(self.name)}</strong>: {', '.join(self._facts)}</p>"
             f"<table><thead><tr><th>class</th><th>labelled nodes</th></tr></thead>"
@@ -276,13 +276,22 @@ class NodeData:
     @property
     def edge_labels(self) -> NDArray[np.int64]:
         """The labels of both ends of the edges between labelled nodes; [2, k]."""
-        first, second = self.labels[self.edges]
-        return np.stack([first, second])[:, (first >= 0) & (second >= 0)]
+        labels: NDArray[np.int64] = self.labels[self.edges]
+        return labels[:, (labels >= 0).all(axis=0)]
 
     @property
     def is_weighted(self) -> bool:
         """Whether edges have weights."""
         return self.edge_weights is not None
+
+    @property
+    def id_name(self) -> str:
+        """What the column of ids is called in the table of nodes."""
+        columns = () if self.reading is None else self.reading.columns
+        return next(
+            (column.name for column in columns if (column.table, column.use) == ("nodes", "id")),
+            "id",
+        )
 
     @cached_property
     def unweighted(self) -> Self:
@@ -293,6 +302,11 @@ class NodeData:
         """Raise if no method can learn anything from the data: no labels, or only one class."""
         if self.report.obstacle is not None:
             raise DataError(self.report.obstacle)
+
+    def check_features(self, method: str) -> None:
+        """Raise unless the nodes have features, from which a method learns."""
+        if self.feature_count == 0:
+            raise InputError(f"'{self.name}' has no features, and {method} learns from them.")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -321,8 +335,8 @@ class NodeData:
     def names_fingerprint(self) -> str:
         """SHA-256 of what `fingerprint` leaves out: the node ids and the class names."""
         digest = hashlib.sha256(repr(self.class_names).encode())
-        for first in range(0, len(self.node_ids), _IDS_AT_ONCE):
-            ids = self.node_ids[first : first + _IDS_AT_ONCE]
+        for start in range(0, len(self.node_ids), _IDS_AT_ONCE):
+            ids = self.node_ids[start : start + _IDS_AT_ONCE]
             plain = (
                 node_id.item() if isinstance(node_id, np.generic) else node_id for node_id in ids
             )
@@ -440,7 +454,7 @@ class NodeData:
             ),
             reading=reading or self.reading,
             edge_weights=weights,
-            texts={key: (*known, *[""] * len(node_ids)) for key, known in self.texts.items()},
+            texts={key: (*values, *[""] * len(node_ids)) for key, values in self.texts.items()},
         )
 
     def _with_more_edges(

@@ -13,19 +13,11 @@ a `PartsFolder` opens them, memory-mapped and checked. A `Division` trains on se
 (True, True)
 """
 
-from agnn.distributed._division import Axis as Axis, Division as Division
+from agnn.distributed._division import Division as Division
 from agnn.distributed._graph_source import GraphSource as GraphSource
-from agnn.distributed._meeting import Meeting as Meeting, launched_meeting as launched_meeting
+from agnn.distributed._meeting import Meeting as Meeting
 from agnn.distributed._order import check_order as check_order
 from agnn.distributed._partition import partition as partition
-from agnn.distributed._parts import (
-    Manifest as Manifest,
-    PartsFolder as PartsFolder,
-    is_parts_folder as is_parts_folder,
-)
+from agnn.distributed._parts import Manifest as Manifest, PartsFolder as PartsFolder
 from agnn.distributed._ranks import Ranks as Ranks
-from agnn.distributed._rows import (
-    WIRES as WIRES,
-    RowsTask as RowsTask,
-    check_divisible as check_divisible,
-)
+from agnn.distributed._rows import RowsTask as RowsTask

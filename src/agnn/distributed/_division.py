@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -17,15 +17,13 @@ from agnn.distributed._parts import PartsFolder
 from agnn.distributed._processes import Parent, run_together, stop_at_sigterm
 from agnn.distributed._ranks import Ranks
 from agnn.distributed._replicas import train_by_replicas
-from agnn.distributed._rows import RankCheckpoints, RowsTask, check_divisible, train_rows
+from agnn.distributed._rows import WIRES, RankCheckpoints, RowsTask, check_divisible, train_rows
 from agnn.errors import InputError
 from agnn.executors import LaunchedRank, package_versions
 from agnn.graph import DenseFeatures, Graph, Part, features_of
 from agnn.methods import Method, NetworkMethod, Outcome, Task
-from agnn.networks import check_usable, require_features
 from agnn.training import Callback, Progress
 
-Axis = Literal["rows", "replicas"]
 _Opener = Callable[[], Part]
 # What every rank does with its share of a trained model; the scores to keep are on rank 0.
 Finish = Callable[[RowsTask, Part, Ranks, Outcome], torch.Tensor | None]
@@ -47,8 +45,11 @@ class Division:
     torch.Size([1, 2708, 7])
     """
 
+    AXES: ClassVar[tuple[str, ...]] = ("rows", "replicas")
+    WIRES: ClassVar[tuple[str, ...]] = tuple(WIRES)
+
     ranks: int
-    axis: Axis = "rows"
+    axis: str = "rows"
     wire: str = "float32"  # type of the states on their way; "bfloat16" halves the volume
     # The processes exist already, started by torchrun, and this is one of them.
     meeting: Meeting | None = None
@@ -58,7 +59,7 @@ class Division:
     def __post_init__(self) -> None:
         if self.ranks < 1:
             raise InputError(f"`ranks` must be at least 1; got {self.ranks}.")
-        if self.axis not in ("rows", "replicas"):
+        if self.axis not in self.AXES:
             raise InputError(f"a training is divided by rows or replicas; got '{self.axis}'.")
 
     @property
@@ -78,13 +79,13 @@ class Division:
 
         Those compare `identity`, all that the bits depend on, before they train.
         """
-        require_features(task.data, method.name)
+        task.data.check_features(method.name)
         if self.axis == "replicas":
             return self._run_by_replicas(method, task)
         with nullcontext() if self.meeting is None else self.meeting.telling():
             outcome = self._run_by_rows(method, task, identity or {})
         if outcome is not None and outcome.history is not None:
-            check_usable(outcome.history)
+            outcome.history.check_usable()
         return outcome
 
     def _run_by_replicas(self, method: Method, task: Task) -> Outcome:

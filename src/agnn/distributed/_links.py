@@ -7,12 +7,14 @@ read neighbours exchange the halo: rows whose neighbours are all here are comput
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from agnn.distributed._local_graph import Blocks, Layer, LocalGraph, Needed, Route, TwoRuns
 from agnn.distributed._sums import Subtrees, SumsLink
+from agnn.errors import UnavailableError
 from agnn.graph import View
 from agnn.kernels import (
     FACTS,
@@ -24,10 +26,12 @@ from agnn.kernels import (
     Matrices,
     PropagateLink,
     WeightedSumLink,
-    check_betas,
     part_rows,
 )
 from agnn.networks import NodeModel
+
+# Below this beta a whole row could underflow under the constant shift of the scores.
+_LOWEST_BETA: Final = -40.0
 
 
 def local_links(
@@ -252,7 +256,7 @@ class _AttentionLink(Link):
         rows = self.rows
         graph, runs, _, route, _ = self.layer
         replicas, own, d = x.shape
-        check_betas(self.beta)
+        _check_betas(self.beta)
         coming = local.send(route, x)
         full = self.states.take(x, local.graph.nodes, rows.width(d))
         # Zeros: a row that is not computed attends to nothing.
@@ -295,6 +299,16 @@ class _AttentionLink(Link):
         result = torch.empty_like(self.beta)
         local.sums.later(tree, [result])
         return self.gradients.give(dh, own, d), (result,)
+
+
+def _check_betas(beta: Tensor) -> None:
+    """Raise where a beta is too low for the constant shift of scores on a part."""
+    lowest = float(beta.detach().min())
+    if lowest < _LOWEST_BETA:
+        raise UnavailableError(
+            f"a beta is {lowest:.1f}; below {_LOWEST_BETA:.0f} a graph in parts cannot be trained. "
+            f"Use a lower learning rate, or one process."
+        )
 
 
 def _put_halo(full: Tensor, route: Route, received: Tensor) -> None:

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Final, NoReturn, Self
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 import torch.distributed as dist
 
@@ -68,6 +68,8 @@ class Meeting:
     process that does not end by itself then, because it waits for a message or reads, is ended.
     """
 
+    _latest: ClassVar[Meeting | None] = None  # of this process, to which torchrun gives one place
+
     def __init__(self, launched: LaunchedRank) -> None:
         self.launched = launched
         self.rank = launched.rank
@@ -87,7 +89,7 @@ class Meeting:
         self._all_began = 0.0  # when all others had begun the message that this rank waits for
         now = time.monotonic()
         self._answered = now  # when the store did last
-        self._signs = {other: "" for other in range(self.size) if other != self.rank}
+        self._signs = {rank: "" for rank in range(self.size) if rank != self.rank}
         self._seen = dict.fromkeys(self._signs, now)  # when a sign changed last
         self._patience = self.timeout
         self._store: Any = None
@@ -100,13 +102,31 @@ class Meeting:
         store = meeting._connect()
         meeting._store = meeting._meet(store)
         meeting._threads = [
-            threading.Thread(target=work, name=work.__name__, daemon=True)
-            for work in (meeting._beat, meeting._watch)
+            threading.Thread(target=loop, name=loop.__name__, daemon=True)
+            for loop in (meeting._beat, meeting._watch)
         ]
         for thread in meeting._threads:
             thread.start()
         atexit.register(meeting._end_threads)
         return meeting
+
+    @classmethod
+    @contextmanager
+    def of_process(cls) -> Iterator[Meeting | None]:
+        """Meet the other processes of torchrun, and tell them why this one fails in the block.
+
+        None where torchrun did not start this process. Blocks inside this one have the same
+        meeting, until it is left at the end of a training.
+        """
+        launched = LaunchedRank.current()
+        if launched is None:
+            yield None
+            return
+        meeting = cls._latest
+        if meeting is None or meeting.is_left:
+            meeting = cls._latest = cls.attend(launched)
+        with meeting.telling():
+            yield meeting
 
     @property
     def _place(self) -> str:
@@ -158,8 +178,8 @@ class Meeting:
                 present = [rank for rank in range(self.size) if store.check([names[rank]])]
                 tokens = {str(rank): store.get(names[rank]).decode() for rank in present}
                 if tokens != invited.get("tokens"):
-                    first = store.compare_set("first process", "", _PROCESS).decode()
-                    is_restart = first != _PROCESS
+                    first_process = store.compare_set("first process", "", _PROCESS).decode()
+                    is_restart = first_process != _PROCESS
                     invited = {"tokens": tokens, "is_restart": is_restart, "failure": ""}
                     dist.PrefixStore(tokens["0"], store).set("failure", "")  # type: ignore[attr-defined]
                     store.set("meeting", json.dumps(invited))
@@ -168,21 +188,21 @@ class Meeting:
             tokens = invited.get("tokens", {})
             if tokens.get(str(self.rank)) == token:
                 if invited["failure"]:
-                    raise self._lost(invited["failure"])
-                ours = dist.PrefixStore(tokens["0"], store)  # type: ignore[attr-defined]
-                ours.set(f"sign-{self.rank}", "0 0")
-                absent = [r for r in range(self.size) if not ours.check([f"sign-{r}"])]
+                    raise self._lost_error(invited["failure"])
+                own_store = dist.PrefixStore(tokens["0"], store)  # type: ignore[attr-defined]
+                own_store.set(f"sign-{self.rank}", "0 0")
+                absent = [r for r in range(self.size) if not own_store.check([f"sign-{r}"])]
                 if not absent:
                     self.is_restart = invited["is_restart"]
                     self.name = tokens["0"]
-                    return ours
+                    return own_store
             else:
                 absent = [0]
             if time.monotonic() > end:
                 failure = json.dumps({"ranks": absent, "text": self._silence(absent)})
                 if self.rank == 0:
                     store.set("meeting", json.dumps({**invited, "failure": failure}))
-                raise self._lost(failure)
+                raise self._lost_error(failure)
             time.sleep(0.05)
 
     def share(self, name: str, text: str) -> list[str]:
@@ -278,21 +298,21 @@ class Meeting:
         names = ", ".join(map(str, ranks))
         return f"rank {names} of {self.size} did not answer for {self.timeout:.0f} seconds."
 
-    def _lost(self, failure: str) -> LostRankError:
+    def _lost_error(self, failure: str) -> LostRankError:
         """Return the error that follows from what a rank said of the end."""
         about = json.loads(failure)
-        first = self.rank - self.launched.local_rank
-        local = range(first, first + self.launched.local_size)
-        others = [rank for rank in local if rank not in about["ranks"]]
+        first_rank = self.rank - self.launched.local_rank
+        local = range(first_rank, first_rank + self.launched.local_size)
+        others_here = [rank for rank in local if rank not in about["ranks"]]
         # On its own machine a rank that failed has printed why.
-        is_printed = " failed: " in about["text"] and len(others) < len(local)
-        is_reporter = self.rank == min(others, default=self.rank) and not is_printed
+        is_printed = " failed: " in about["text"] and len(others_here) < len(local)
+        is_reporter = self.rank == min(others_here, default=self.rank) and not is_printed
         return LostRankError(about["text"], is_reporter=is_reporter)
 
     def _beat(self) -> None:
         """Show signs of life, and look for those of the others."""
         count = 0
-        keys = ["failure", *(f"sign-{other}" for other in self._signs)]
+        keys = ["failure", *(f"sign-{rank}" for rank in self._signs)]
         while not self._is_over.is_set():
             count += 1
             is_leaving = self._is_left.wait(self._interval)
@@ -310,17 +330,17 @@ class Meeting:
                 self._is_over.set()
                 return
             now = time.monotonic()
-            for other, sign in zip(self._signs, signs, strict=True):
-                if sign != self._signs[other]:
-                    self._signs[other] = sign
-                    self._seen[other] = now
+            for rank, sign in zip(self._signs, signs, strict=True):
+                if sign != self._signs[rank]:
+                    self._signs[rank] = sign
+                    self._seen[rank] = now
             self._answered = now
             if self._failure:
                 self._is_told.set()
             if is_leaving:
                 self._is_over.set()
             elif failure and self._error is None and self.rank not in json.loads(failure)["ranks"]:
-                self._end(self._lost(failure))
+                self._end(self._lost_error(failure))
 
     def _watch(self) -> None:
         """Find ranks that are gone, by the clock."""
@@ -353,7 +373,7 @@ class Meeting:
 
     def _end_without_store(self, reason: str) -> None:
         text = f"{self._place}, where the ranks meet, {reason}."
-        self._end(self._lost(json.dumps({"ranks": [], "text": text})))
+        self._end(self._lost_error(json.dumps({"ranks": [], "text": text})))
 
     def _end(self, error: LostRankError) -> None:
         """Let this process end: by itself if it can, and else by force."""
@@ -369,26 +389,6 @@ class Meeting:
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
         os._exit(LOST)
-
-
-_meetings: Final[list[Meeting]] = []  # of this process, which torchrun gives one place
-
-
-@contextmanager
-def launched_meeting() -> Iterator[Meeting | None]:
-    """Meet the other processes of torchrun, and tell them why this one fails in the block.
-
-    None where torchrun did not start this process. Blocks inside this one have the same meeting,
-    until it is left at the end of a training.
-    """
-    launched = LaunchedRank.current()
-    if launched is None:
-        yield None
-        return
-    if not _meetings or _meetings[-1].is_left:
-        _meetings[:] = [Meeting.attend(launched)]
-    with _meetings[-1].telling():
-        yield _meetings[-1]
 
 
 def open_store(launched: LaunchedRank, timeout: float, *, is_master: bool = False) -> Any:

@@ -87,11 +87,6 @@ class Manifest:
         return sum(part.cut for part in self.parts) / max(1, 2 * self.edges)
 
 
-def is_parts_folder(path: Path | str) -> bool:
-    """Return whether a path is a folder of parts."""
-    return (Path(path) / MANIFEST).is_file()
-
-
 class StoredRows(NamedTuple):
     """The rows of a graph as `agnn.graph.Graph` has them, in memory-mapped files."""
 
@@ -106,6 +101,11 @@ class PartsFolder:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.manifest = _read_manifest(self.path)
+
+    @staticmethod
+    def is_at(path: Path | str) -> bool:
+        """Return whether a path is a folder of parts."""
+        return (Path(path) / MANIFEST).is_file()
 
     def part(self, rank: int, ranks: int | None = None, scaling: Scaling = "none") -> Part:
         """Open one rank's rows of the graph, memory-mapped, with their features scaled.
@@ -163,7 +163,7 @@ class PartsFolder:
     @cached_property
     def rows(self) -> StoredRows:
         """The rows of the whole graph by position, in files."""
-        parts = [self._opened(k) for k in range(len(self.manifest.parts))]
+        parts = [self._open_once(k) for k in range(len(self.manifest.parts))]
         return _join_rows(parts, self._scratch)
 
     def feature_rows(self, nodes: NDArray[np.int64]) -> Any:
@@ -175,7 +175,7 @@ class PartsFolder:
         bounds = np.asarray(self.manifest.bounds, np.int64)
         homes = np.searchsorted(bounds, nodes, side="right") - 1
         blocks = [
-            sparse.csr_array(self._opened(k).features[nodes[homes == k] - bounds[k]])
+            sparse.csr_array(self._open_once(k).features[nodes[homes == k] - bounds[k]])
             for k in np.unique(homes).tolist()
         ]
         by_part = np.argsort(homes, kind="stable")
@@ -196,7 +196,7 @@ class PartsFolder:
         return self.path if os.access(self.path, os.W_OK) else Path(tempfile.gettempdir())
 
     @cached_property
-    def _opened(self) -> Callable[[int], Part]:
+    def _open_once(self) -> Callable[[int], Part]:
         """`_open`, checking every part once."""
         return cache(self._open)
 
@@ -237,7 +237,7 @@ class PartsFolder:
 
 
 def _read_manifest(folder: Path) -> Manifest:
-    if not is_parts_folder(folder):
+    if not PartsFolder.is_at(folder):
         raise InputError(f"'{folder}' is not a folder of parts: it has no {MANIFEST}.")
     values = read_json(folder / MANIFEST)
     try:
@@ -272,7 +272,7 @@ def _join_rows(parts: list[Part], scratch: Path) -> StoredRows:
 
     Columns are positions in the whole order.
     """
-    first = parts[0].first
+    first_row = parts[0].first
     sizes = np.concatenate([[0], np.cumsum([part.columns.size for part in parts])])
     columns = _temporary(scratch, (int(sizes[-1]),), np.int32)
     weights = None
@@ -285,14 +285,14 @@ def _join_rows(parts: list[Part], scratch: Path) -> StoredRows:
         columns[edges] = nodes.astype(np.int32)[part.columns]
         if weights is not None:
             weights[edges] = part.weights
-        at = part.first - first
+        at = part.first - first_row
         offsets[at : at + part.own + 1] = part.offsets + start
     return StoredRows(offsets, columns, weights)
 
 
 def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, scratch: Path) -> Part:
     """Return consecutive parts as one."""
-    first = int(bounds[rank])
+    first_row = int(bounds[rank])
     end = int(bounds[rank + 1])
     offsets, columns, weights = _join_rows(parts, scratch)
     degrees = np.concatenate([part.degrees[: part.own] for part in parts])
@@ -312,7 +312,7 @@ def _join(parts: list[Part], bounds: NDArray[np.int64], rank: int, scratch: Path
         bounds=bounds,
         **local,
         degrees=degrees,
-        features=_join_features(parts, end - first, scratch),
+        features=_join_features(parts, end - first_row, scratch),
         labels=np.concatenate([part.labels for part in parts]),
         weights=weights,
     )

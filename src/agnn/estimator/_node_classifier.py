@@ -29,7 +29,7 @@ from agnn.estimator._inputs import (
 from agnn.methods import Method
 from agnn.metrics import Calibration, Ensemble, Summary
 from agnn.progress import TrainingProgress, training_progress
-from agnn.runs import Predictions, Run, evaluate, load_run, usual_replicas
+from agnn.runs import Predictions, Run, Training, evaluate, load_run
 
 _NOTES: Final = "node_classifier"  # the key of what a saved classifier adds to its run
 _NESTED: Final = "method__"  # scikit-learn's prefix of the parameters of the argument `method`
@@ -188,7 +188,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(weight, Mapping):
             names = dict(zip(self.classes_.tolist(), data.class_names, strict=True))
             weight = {names.get(key, str(key)): value for key, value in weight.items()}
-        replicas = usual_replicas(data, self.split) if self.replicas is None else self.replicas
+        replicas = self.replicas
+        if replicas is None:
+            replicas = Training.usual_replicas(data, self.split)
         with _progress(verbose) as progress:
             self.run_: Run = evaluate(
                 self.method,
@@ -260,7 +262,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rule = calibrate_sets(self.run_, coverage, **options)
-        return rule.predict(self._asked(X, edges, edge_weight)).is_member
+        return rule.predict(self._nodes(X, edges, edge_weight)).is_member
 
     def predict_novelty(
         self,
@@ -276,7 +278,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         rule = calibrate_novelty(self.run_, calibrate_on=calibrate_on)
-        return rule.predict(self._asked(X, edges, edge_weight)).p_values
+        return rule.predict(self._nodes(X, edges, edge_weight)).p_values
 
     def disagreement(
         self,
@@ -433,20 +435,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> Tensor:
         """Return every replica's probabilities at the nodes that `X` means; [R, n, c]."""
-        meant = self._meant(X, edges, edge_weight)
-        if isinstance(meant, NodeData):
-            return self.run_.scores_on(meant)
-        return self.run_.scores if X is None else self.run_.scores[:, meant]
+        target = self._target(X, edges, edge_weight)
+        if isinstance(target, NodeData):
+            return self.run_.scores_on(target)
+        return self.run_.scores if X is None else self.run_.scores[:, target]
 
-    def _asked(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> AskedNodes:
+    def _nodes(self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None) -> AskedNodes:
         """Return the nodes that `X` means, for a decision."""
-        meant = self._meant(X, edges, edge_weight)
-        if isinstance(meant, NodeData):
-            return AskedNodes.of_graph(self.run_, meant)
+        target = self._target(X, edges, edge_weight)
+        if isinstance(target, NodeData):
+            return AskedNodes.of_graph(self.run_, target)
         ids = self.run_.data.node_ids
-        return AskedNodes.known(self.run_, None if X is None else [ids[node] for node in meant])
+        return AskedNodes.known(self.run_, None if X is None else [ids[node] for node in target])
 
-    def _meant(
+    def _target(
         self, X: Any, edges: ArrayLike | None, edge_weight: ArrayLike | None
     ) -> NodeData | NDArray[np.int64]:
         """Return the graph that `X` means, or the indices of nodes of the training data."""

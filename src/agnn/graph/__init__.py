@@ -23,7 +23,6 @@ from agnn.graph._features import (
     features_of as features_of,
 )
 from agnn.graph._graph import (
-    TOO_LARGE_TO_PRUNE as TOO_LARGE_TO_PRUNE,
     Graph as Graph,
     LongRows as LongRows,
 )

@@ -107,7 +107,7 @@ class Graph:
             raise InputError(f"an edge names node {outside}, but there are {nodes} nodes (from 0).")
         is_edge = pairs[0] != pairs[1]
         bits = nodes.bit_length()  # two ends in one key: shifted, since dividing takes much longer
-        given = None if weights is None else _checked_weights(weights, pairs)[is_edge]
+        pair_weights = None if weights is None else _checked_weights(weights, pairs)[is_edge]
         pairs = pairs if bool(is_edge.all()) else pairs[:, is_edge]
         # In place, and freed as soon as may be: a large graph has its memory's peak here.
         keys = torch.cat([pairs[0], pairs[1]])
@@ -116,10 +116,10 @@ class Graph:
         keys[pairs.shape[1] :] |= pairs[0]
         del pairs, is_edge
         values = None
-        if given is None:
+        if pair_weights is None:
             keys = _distinct(keys)
         else:
-            keys, values = _distinct_with_weights(keys, given, bits)
+            keys, values = _distinct_with_weights(keys, pair_weights, bits)
         counts = torch.bincount(keys >> bits, minlength=nodes)
         offsets = torch.zeros(nodes + 1, dtype=torch.int64, device=keys.device)
         torch.cumsum(counts, dim=0, out=offsets[1:])
@@ -274,23 +274,28 @@ class Graph:
     def _reaches(self) -> dict[int, int]:
         return {}
 
+    @staticmethod
+    def can_prune(edges: int) -> bool:
+        """Return whether a copy of part of a graph with so many edges saves more than it costs."""
+        return edges <= TOO_LARGE_TO_PRUNE
+
     def around(self, rows: int) -> Graph:
         """Return the edges with the first `rows` nodes at one end or both; the labels stay.
 
         What a layer that computes `rows` rows reads, there and back. A very large graph is not
         copied and comes back whole.
         """
-        if rows in (self.nodes, self.touched_rows) or self.edges > TOO_LARGE_TO_PRUNE:
+        if rows in (self.nodes, self.touched_rows) or not self.can_prune(self.edges):
             return self
         if rows not in self._surroundings:
             n = self.reach(rows)
-            kept = (self.receivers < rows) | ((self.senders < rows) & (self.receivers < n))
+            is_kept = (self.receivers < rows) | ((self.senders < rows) & (self.receivers < n))
             offsets = torch.zeros(n + 1, dtype=torch.int64, device=self.device)
-            counts = torch.bincount(self.receivers[kept], minlength=n)
+            counts = torch.bincount(self.receivers[is_kept], minlength=n)
             torch.cumsum(counts, dim=0, out=offsets[1:])
             order = None if self.order is None else self.order[self.order < n]
-            weights = None if self.weights is None else self.weights[kept]
-            self._surroundings[rows] = Graph(offsets, self.columns[kept], order, weights)
+            weights = None if self.weights is None else self.weights[is_kept]
+            self._surroundings[rows] = Graph(offsets, self.columns[is_kept], order, weights)
         return self._surroundings[rows]
 
     @cached_property
@@ -399,10 +404,10 @@ def _distinct_with_weights(keys: Tensor, weights: Tensor, bits: int) -> tuple[Te
     unequal = (~is_first[1:] & (values[1:] != values[:-1])).nonzero()
     if unequal.numel():
         index = int(unequal[0])
-        first = int(keys[index]) >> bits
-        second = int(keys[index]) & ((1 << bits) - 1)
+        i = int(keys[index]) >> bits
+        j = int(keys[index]) & ((1 << bits) - 1)
         raise InputError(
-            f"the edge between {first} and {second} is given with the weights "
+            f"the edge between {i} and {j} is given with the weights "
             f"{float(values[index]):g} and {float(values[index + 1]):g}; an undirected edge has "
             f"one."
         )

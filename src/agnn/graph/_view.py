@@ -11,7 +11,7 @@ from torch import Tensor
 
 from agnn.errors import InputError
 from agnn.graph._features import Features, SparseFeatures
-from agnn.graph._graph import TOO_LARGE_TO_PRUNE, Graph
+from agnn.graph._graph import Graph
 from agnn.graph._propagation import Propagation
 
 # Edges, both directions counted, from which an order for the cache pays: below, states fit into it.
@@ -73,8 +73,8 @@ class ReceptiveField:
         """Return the field of the first `count` nodes, of which only the last layer is pruned."""
         if not 0 < count <= graph.nodes:
             raise InputError(f"`count` must be from 1 to {graph.nodes}; got {count}.")
-        whole = cls.whole(graph, hops)
-        return cls(graph, whole.nodes, None, (count, *whole.sizes[1:]))
+        field = cls.whole(graph, hops)
+        return cls(graph, field.nodes, None, (count, *field.sizes[1:]))
 
     @classmethod
     def around(
@@ -119,10 +119,10 @@ class ReceptiveField:
         offsets = torch.zeros(nodes.numel() + 1, dtype=torch.int64, device=graph.device)
         torch.cumsum(degrees, dim=0, out=offsets[1:])
         columns = torch.cat([columns, rows[order]]).to(torch.int32)
-        kept = torch.cat([inner_edges, back])
-        weights = None if graph.weights is None else graph.weights[kept]
+        kept_edges = torch.cat([inner_edges, back])
+        weights = None if graph.weights is None else graph.weights[kept_edges]
         pruned = Graph(offsets, columns, torch.argsort(nodes), weights)
-        return cls(pruned, nodes, kept, sizes)
+        return cls(pruned, nodes, kept_edges, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class View:
         A very large graph is not copied: all its nodes count, or those up to the last given one.
         A view `is_for_many_passes` in training, where preparing the graph for speed pays.
         """
-        if graph.edges > TOO_LARGE_TO_PRUNE:
+        if not graph.can_prune(graph.edges):
             return cls.leading(features, graph, int(nodes.max()) + 1, hops)
         field = ReceptiveField.around(graph, nodes, hops, is_for_many_passes=is_for_many_passes)
         return cls.of_field(features, graph, field)

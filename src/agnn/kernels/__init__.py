@@ -74,9 +74,7 @@ from agnn.kernels._neighbour_sample import sample_neighbours as sample_neighbour
 from agnn.kernels._part_rows import (
     FACTS as FACTS,
     Matrices as Matrices,
-    PartRows as PartRows,
     Runs as Runs,
-    check_betas as check_betas,
     part_rows as part_rows,
 )
 from agnn.kernels._propagate import PropagateLink as PropagateLink, propagate as propagate

@@ -37,7 +37,6 @@ from agnn.networks import (
     get_method as get_method,
     method_names as method_names,
     register as register,
-    validation_scores as validation_scores,
 )
 
 for _module in iter_modules(__path__, f"{__name__}."):

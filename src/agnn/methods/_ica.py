@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import one_hot
-from agnn.networks import Method, Outcome, Positive, Task, register, require_features
+from agnn.networks import Method, Outcome, Positive, Task, register
 
 
 @register
@@ -43,7 +43,7 @@ class ICA(Method):
     def run(self, task: Task) -> Outcome:
         """Return the scores; replicas of the same split differ in the order of the visits."""
         data = task.data
-        require_features(data, self.name)
+        data.check_features(self.name)
         fitted: dict[int, _Fitted] = {}
         scores = []
         for split, seed in zip(task.splits, task.seeds, strict=True):
@@ -65,16 +65,16 @@ class ICA(Method):
         labels = local.margins(x).argmax(axis=1)
         labels[train] = data.labels[train]
         a = np.asarray(weights @ one_hot(labels, classes))
-        both = sparse.hstack([x[train].astype(np.float64), sparse.csr_array(a[train])], "csr")
-        relational = OneVsRest.fit(both, data.labels[train], classes, self.penalty_inverse)
+        columns = sparse.hstack([x[train].astype(np.float64), sparse.csr_array(a[train])], "csr")
+        relational = OneVsRest.fit(columns, data.labels[train], classes, self.penalty_inverse)
         fixed = relational.weight[: data.feature_count]
         slopes = relational.weight[-classes:]
         return _Fitted(weights, labels, x @ fixed + relational.bias, slopes)
 
     def _answers(self, fitted: _Fitted, split: Split, seed: int) -> NDArray[np.float64]:
         """Return class probabilities [n, c] from the labels after the last sweep."""
-        others = np.setdiff1d(np.arange(fitted.labels.size), split.train)
-        order = np.random.default_rng(seed).permutation(others)
+        unlabelled = np.setdiff1d(np.arange(fitted.labels.size), split.train)
+        order = np.random.default_rng(seed).permutation(unlabelled)
         labels = sweep(
             fitted.weights, fitted.labels, fitted.fixed, fitted.slopes, order, self.sweeps
         )

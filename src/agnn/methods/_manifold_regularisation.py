@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from agnn.data import NodeData, Split
 from agnn.graph import SparseMatrix, adjacency
 from agnn.methods._split_method import SplitMethod
-from agnn.networks import Positive, register, require_features
+from agnn.networks import Positive, register
 
 
 @register
@@ -43,7 +43,7 @@ class ManifoldRegularisation(SplitMethod):
         from scipy.special import softmax
         from sklearn.svm import SVC
 
-        require_features(data, self.name)
+        data.check_features(self.name)
         labels = data.labels[split.train]
         margins = np.full((data.nodes, data.classes), -np.inf)
         present = np.unique(labels)

@@ -14,7 +14,7 @@ from agnn.data import NodeData, Split
 from agnn.errors import InputError
 from agnn.graph import SparseMatrix, adjacency, normalise_rows
 from agnn.methods._split_method import ChoosingMethod, Predictor, one_hot, scaled_columns_or_rows
-from agnn.networks import register, require_features
+from agnn.networks import register
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -58,7 +58,7 @@ class Ridge(ChoosingMethod):
 
     def candidates(self, data: NodeData, splits: Sequence[Split]) -> Iterator[Sequence[Predictor]]:
         """Yield every view with every penalty; first all views at penalty 1."""
-        require_features(data, self.name)
+        data.check_features(self.name)
         views = _Views(data, splits)
         order = sorted(self.penalties, key=lambda penalty: abs(np.log(penalty)))
         alone = ((name,) for name in self.views) if len(self.views) > 1 else ()
@@ -93,8 +93,8 @@ class _Views:
         self.groups = _disjoint(left_out)  # places of splits
         # Nodes that no split of the first group leaves out, then what each of them leaves out.
         blocks = [left_out[k] for k in self.groups[0]]
-        others = np.setdiff1d(trained, np.concatenate(blocks))
-        self.trained = np.concatenate([others, *blocks])  # [u]
+        unblocked = np.setdiff1d(trained, np.concatenate(blocks))
+        self.trained = np.concatenate([unblocked, *blocks])  # [u]
         self.Y = one_hot(data.labels[self.trained], data.classes)  # [u, c]
         # Positions in `trained` of what each split leaves out.
         self.outside = [np.flatnonzero(np.isin(self.trained, nodes)) for nodes in left_out]
@@ -112,11 +112,11 @@ class _Views:
         if view not in self._products:
             rows = self.rows(view)
             product = np.empty((rows.shape[0], rows.shape[0]))
-            for first in range(0, rows.shape[0], _BLOCK):
-                columns = rows[first : first + _BLOCK].T.toarray()
+            for start in range(0, rows.shape[0], _BLOCK):
+                columns = rows[start : start + _BLOCK].T.toarray()
                 # A view of a whole graph has more entries than X and A, which are applied instead.
                 is_dense = self.X.nnz < rows.nnz
-                product[:, first : first + _BLOCK] = np.asarray(
+                product[:, start : start + _BLOCK] = np.asarray(
                     _rows(view, self.A, self.X @ columns, self.trained)
                     if is_dense
                     else rows @ columns
@@ -201,14 +201,14 @@ class _Problem:
 def _disjoint(sets: Sequence[NDArray[np.int64]]) -> list[list[int]]:
     """Return the places of sets in groups whose members have no element in common."""
     groups: list[tuple[list[int], NDArray[np.int64]]] = []
-    for place, elements in enumerate(sets):
-        for index, (places, union) in enumerate(groups):
+    for position, elements in enumerate(sets):
+        for number, (indices, union) in enumerate(groups):
             if elements.size and union.size and not np.isin(elements, union).any():
-                groups[index] = ([*places, place], np.concatenate([union, elements]))
+                groups[number] = ([*indices, position], np.concatenate([union, elements]))
                 break
         else:
-            groups.append(([place], elements))
-    return [places for places, _ in groups]
+            groups.append(([position], elements))
+    return [indices for indices, _ in groups]
 
 
 def _solve_without_each(
@@ -234,7 +234,7 @@ def _solve_without_each(
         eliminations = [(front, back, slice(half, None)), (back, front, slice(half))]
     else:
         eliminations = []
-    for gone, kept, members in eliminations:
+    for gone, rest, members in eliminations:
         factor = np.array(gram[gone, gone].T, order="F")  # symmetric, in LAPACK's order
         factor.flat[:: len(factor) + 1] += shift
         factor = cholesky(factor, lower=True, overwrite_a=True, check_finite=False)
@@ -242,11 +242,11 @@ def _solve_without_each(
         count = len(sizes[members])
         side_by_side = np.hstack([values] * count)
         if count > 1:
-            across = solve(factor, np.array(gram[kept, gone].T, order="F"), overwrite_b=True)
-            inner = gram[kept, kept] - across.T @ across
-            inner_right = right[kept] - across.T @ values
-            solved[members, kept] = _solve_without_each(inner, inner_right, sizes[members], shift)
-            side_by_side -= across @ np.hstack(list(solved[members, kept]))
+            across = solve(factor, np.array(gram[rest, gone].T, order="F"), overwrite_b=True)
+            inner = gram[rest, rest] - across.T @ across
+            inner_right = right[rest] - across.T @ values
+            solved[members, rest] = _solve_without_each(inner, inner_right, sizes[members], shift)
+            side_by_side -= across @ np.hstack(list(solved[members, rest]))
         solved[members, gone] = np.split(solve(factor, side_by_side, trans=1), count, axis=1)
     return solved
 

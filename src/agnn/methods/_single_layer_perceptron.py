@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agnn.data import NodeData, Split
 from agnn.methods._split_method import SplitMethod, unit_rows
-from agnn.networks import Positive, register, require_features
+from agnn.networks import Positive, register
 
 
 @register
@@ -39,7 +39,7 @@ class SingleLayerPerceptron(SplitMethod):
         """Return class probabilities [n, c]."""
         from sklearn.linear_model import LogisticRegression
 
-        require_features(data, self.name)
+        data.check_features(self.name)
         x = unit_rows(data.features) if self.has_unit_rows else data.features
         labels = data.labels[split.train]
         present = np.unique(labels)

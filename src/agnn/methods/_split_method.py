@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, SparseRows, Split
+from agnn.data import NodeData, Split
+from agnn.data.scaling import SparseRows
 from agnn.metrics import MEASURES
 from agnn.networks import Method, Outcome, Task
 

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, SparseRows, Split
+from agnn.data import NodeData, Split
+from agnn.data.scaling import SparseRows
 from agnn.methods._split_method import SplitMethod, unit_rows
-from agnn.networks import Positive, register, require_features
+from agnn.networks import Positive, register
 
 Margin = Callable[[Any], NDArray[np.float64]]  # rows [k, d_x] -> [k]
 
@@ -50,7 +51,7 @@ class TransductiveSVM(SplitMethod):
         """Return class probabilities [n, c]."""
         from scipy.special import softmax
 
-        require_features(data, self.name)
+        data.check_features(self.name)
         x = unit_rows(data.features) if self.has_unit_rows else data.features
         labels = data.labels[split.train]
         margins = np.full((data.nodes, data.classes), -np.inf)
@@ -68,10 +69,10 @@ class TransductiveSVM(SplitMethod):
     ) -> NDArray[np.float64]:
         """Return the margin [n] of one class against the others."""
         signs = np.zeros(x.shape[0])
-        others = np.ones(x.shape[0], dtype=bool)
+        is_other = np.ones(x.shape[0], dtype=bool)
         signs[train] = np.where(is_positive, 1.0, -1.0)
-        others[train] = False
-        free = np.flatnonzero(others)
+        is_other[train] = False
+        free = np.flatnonzero(is_other)
         margin = _svm(x[train], signs[train], np.full(train.size, c))
         margins = margin(x)
         if not free.size:

@@ -61,9 +61,7 @@ from agnn.networks._monet import MoNet as MoNet
 from agnn.networks._multilayer_perceptron import MultilayerPerceptron as MultilayerPerceptron
 from agnn.networks._network import (
     HiddenNetwork as HiddenNetwork,
-    Matrix as Matrix,
     NetworkMethod as NetworkMethod,
-    check_usable as check_usable,
 )
 from agnn.networks._pair_attention import GATv2 as GATv2, GraphTransformer as GraphTransformer
 from agnn.networks._paths import Paths as Paths
@@ -77,7 +75,6 @@ from agnn.networks._protocol import (
     get_method as get_method,
     method_names as method_names,
     register as register,
-    require_features as require_features,
     validation_scores as validation_scores,
 )
 from agnn.networks._semi_supervised_embedding import (

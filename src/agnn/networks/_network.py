@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agnn.data import NodeData, Scaling, SparseRows
-from agnn.data.scaling import suited_scaling
-from agnn.errors import DivergedError, InputError
+from agnn.data import NodeData, Scaling
+from agnn.data.scaling import SparseRows, suited_scaling
+from agnn.errors import InputError
 from agnn.graph import Features, Graph, adjacency, features_of
 from agnn.kernels import Link
 from agnn.networks._memory import count_step
@@ -23,13 +23,11 @@ from agnn.networks._protocol import (
     Outcome,
     Presets,
     Task,
-    require_features,
 )
 from agnn.training import (
     CrossFitted,
     EarlyStop,
     ExtraLoss,
-    History,
     MemoryEstimate,
     Metric,
     Objective,
@@ -201,14 +199,14 @@ class NetworkMethod(Method):
 
     def features_of_rows(self, rows: SparseRows, fitted_on: NodeData) -> Matrix:
         """Return the model's input for some rows [k, d_x] of features like those of `fitted_on`."""
-        some = NodeData.build(
+        data = NodeData.build(
             name=fitted_on.name,
             features=rows,
             labels=np.full(rows.shape[0], -1),
             edges=np.empty((2, 0), dtype=np.int64),
             class_names=fitted_on.class_names,
         )
-        return self.features(some, fitted_on)
+        return self.features(data, fitted_on)
 
     def input_entries(self, data: NodeData) -> int:
         """Return an upper bound of the stored entries of `features(data)`."""
@@ -264,7 +262,7 @@ class NetworkMethod(Method):
     def run(self, task: Task) -> Outcome:
         """Train all replicas at once and score every node."""
         data = task.data
-        require_features(data, self.name)
+        data.check_features(self.name)
         self.check()
         self.memory_estimate(task).check(task.device)
         recipe = self.recipe_by(task.metric, task.passes)
@@ -284,7 +282,7 @@ class NetworkMethod(Method):
             checkpoints=task.checkpoints,
             callbacks=task.callbacks,
         )
-        check_usable(history)
+        history.check_usable()
         return Outcome(probabilities(model, features, graph), model, history)
 
 
@@ -367,14 +365,3 @@ def propagated_entries(data: NodeData, steps: int) -> list[int]:
         per_row = np.minimum(matrix @ per_row + per_row, data.feature_count)
         entries.append(int(per_row.sum()))
     return entries
-
-
-def check_usable(history: History) -> None:
-    """Raise `DivergedError` if no replica of the training can be used."""
-    if bool(history.unusable.all()):
-        epoch = int(history.diverged_epochs.max())
-        raise DivergedError(
-            f"training diverged: the loss of every replica was infinite or NaN by epoch {epoch}, "
-            f"and no earlier epoch can be kept. Use a lower learning rate or weight decay, and "
-            f"check the scale of the features."
-        )

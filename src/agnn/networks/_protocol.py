@@ -236,8 +236,8 @@ class Method(ABC):
         The settings are "fixed", "random" and "cross-validation". A dataset without an entry has
         the defaults, with what its setting changes everywhere.
         """
-        known = cls.presets.get((setting, dataset), cls.presets.get((setting, "*"), {}))
-        return cls(**known)
+        preset = cls.presets.get((setting, dataset), cls.presets.get((setting, "*"), {}))
+        return cls(**preset)
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
@@ -254,16 +254,16 @@ class Method(ABC):
 
         None changes nothing; the text "none" is the value None, where a field may have it.
         """
-        wanted = {name: value for name, value in changes.items() if value is not None}
-        known = [field.name for field in fields(self)]
-        for name, value in wanted.items():
-            if name not in known:
-                raise unknown_name(f"hyper-parameter of {self.name}", name, known)
+        settings = {name: value for name, value in changes.items() if value is not None}
+        names = [field.name for field in fields(self)]
+        for name, value in settings.items():
+            if name not in names:
+                raise unknown_name(f"hyper-parameter of {self.name}", name, names)
             if value == "none" and self.may_be_none(name):
-                wanted[name] = None
+                settings[name] = None
             if isinstance(value, int) and abs(value) > _LARGEST:
                 raise InputError(f"`{name}` must be at most {_LARGEST:,}; got {value}.")
-        return replace(self, **wanted)
+        return replace(self, **settings)
 
     @property
     def simplified(self) -> Self:
@@ -319,12 +319,6 @@ def get_method(name: str) -> type[Method]:
     if name.lower() not in _METHODS:
         raise unknown_name("method", name, _METHODS)
     return _METHODS[name.lower()]
-
-
-def require_features(data: NodeData, method: str) -> None:
-    """Raise unless the nodes of `data` have features."""
-    if data.feature_count == 0:
-        raise InputError(f"'{data.name}' has no features, and {method} learns from them.")
 
 
 def validation_scores(

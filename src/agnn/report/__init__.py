@@ -15,7 +15,6 @@ says, `run_figures` draws it, `run_page` writes the HTML. The same holds for `ex
 from agnn.report._audit_page import audit_page as audit_page
 from agnn.report._comparisons import comparison_table as comparison_table
 from agnn.report._explanation_page import (
-    Bar as Bar,
     explanation_page as explanation_page,
     explanation_tables as explanation_tables,
     shown_explanation as shown_explanation,
@@ -24,12 +23,7 @@ from agnn.report._explanation_page import (
 )
 from agnn.report._leaderboard import write_leaderboard as write_leaderboard
 from agnn.report._rendering import write_run_figures as write_run_figures
-from agnn.report._reproduction import (
-    figure_drawer as figure_drawer,
-    result_values as result_values,
-    write_page as write_page,
-    write_reproduction as write_reproduction,
-)
+from agnn.report._reproduction import ReproductionFolder as ReproductionFolder
 from agnn.report._run_page import (
     render_figures as render_figures,
     run_facts as run_facts,

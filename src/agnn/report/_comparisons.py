@@ -11,7 +11,6 @@ from agnn.metrics import Summary
 from agnn.report._judgements import claim_lines, claim_summary, relation_lines
 from agnn.report._rendering import PageFigure, page_template
 from agnn.studies import (
-    RULE,
     ComparedCell,
     ComparedRow,
     Comparison,
@@ -57,7 +56,7 @@ def comparison_page(title: str, sections: Sequence[TableSection | DrawingSection
     """Return the page as HTML."""
     return page_template("comparison.html").render(
         title=title,
-        rule=RULE,
+        rule=Comparison.RULE,
         sections=sections,
         comparison_table=comparison_table,
         claim_summary=claim_summary,
@@ -100,7 +99,7 @@ def drawing_markdown(
 
 def markdown_page(title: str, opening: str, sections: Sequence[str]) -> str:
     """Return sections under one title, with the rule of the verdicts."""
-    parts = [f"# {title}", opening, f"Verdicts: {RULE}", *sections]
+    parts = [f"# {title}", opening, f"Verdicts: {Comparison.RULE}", *sections]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
@@ -160,10 +159,10 @@ def comparison_table(comparison: Comparison, nearest: Sequence[ComparedCell] = (
     rows = []
     for compared in comparison.rows:
         for k, (line, cells) in enumerate(_lines(compared, table.digits, nearest)):
-            first = compared.row.title if k == 0 else ""
+            row_title = compared.row.title if k == 0 else ""
             rows.append(
                 Row(
-                    (first, line, *cells),
+                    (row_title, line, *cells),
                     group=compared.row.group,
                     is_strong=k == 0,
                     is_continued=k > 0,

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -36,7 +37,6 @@ from agnn.runs import Run
 from agnn.studies import (
     ComparedCell,
     Counts,
-    Draw,
     Drawing,
     Experiment,
     JudgedPanel,
@@ -72,14 +72,18 @@ This page is generated from the runs in `{source}`:
 """
 
 
-def figure_drawer(out: Path) -> Draw:
-    """Return what `reproduce` draws figures with: files below `out`, made again when outdated."""
+@dataclass(frozen=True)
+class ReproductionFolder:
+    """A folder of reproduced experiments: reports, and figures in a folder of their own."""
 
-    def draw(drawing: Drawing, train: Callable[[str], dict[str, Run]]) -> None:
+    path: Path
+
+    def draw(self, drawing: Drawing, train: Callable[[str], dict[str, Run]]) -> None:
+        """Draw a figure of the paper from its trained models, unless it is there and up to date."""
         mark = drawing_hash(drawing)
         # Figures of version 0.2.0 lie there without what was measured for them.
-        is_measured = drawing.kind != "relevance" or drawn_values(out, drawing.name)
-        if drawn_figures(out, drawing.name, mark) and is_measured:
+        is_measured = drawing.kind != "relevance" or drawn_values(self.path, drawing.name)
+        if drawn_figures(self.path, drawing.name, mark) and is_measured:
             return
         figures = {}
         values = {}
@@ -90,67 +94,64 @@ def figure_drawer(out: Path) -> Draw:
             relevances = panel_relevances(panel, runs)
             if relevances is not None:
                 values[stem] = relevances
-        write_figures(out, drawing.name, mark, figures, values)
+        write_figures(self.path, drawing.name, mark, figures, values)
 
-    return draw
+    def values(self, result: Result) -> dict[str, Any]:
+        """Return a result as JSON has it."""
+        if result.comparison is not None:
+            return comparison_values(result.comparison, result.command)
+        drawing = result.experiment
+        stems = drawn_figures(self.path, drawing.name)
+        files = [self.path / FIGURES / f"{stem}.{end}" for stem in stems for end in ("png", "svg")]
+        return {
+            "name": drawing.name,
+            "place": drawing.place,
+            "title": drawing.title,
+            "command": result.command,
+            "notes": list(drawing.notes),
+            "files": list(map(str, files)),
+            "judgements": [relation_summary(panel) for panel in _judge_panels(drawing, self.path)],
+        }
 
+    def write(self, results: Sequence[Result]) -> None:
+        """Write a report on each experiment, and one on all where there are several."""
+        groups = {result.experiment.name: [result] for result in results}
+        if len(results) > 1:
+            groups["all"] = list(results)
+        for name, group in groups.items():
+            markdown = markdown_page(TITLE, "", [_markdown(result, self.path) for result in group])
+            html = comparison_page(TITLE, [_section(result, self.path) for result in group])
+            values = [plain(self.values(result)) for result in group]
+            write_report(self.path, name, markdown, html, values[0] if len(group) == 1 else values)
 
-def result_values(result: Result, folder: Path) -> dict[str, Any]:
-    """Return a result as JSON has it; the files of a figure are below `folder`."""
-    if result.comparison is not None:
-        return comparison_values(result.comparison, result.command)
-    drawing = result.experiment
-    stems = drawn_figures(folder, drawing.name)
-    files = [folder / FIGURES / f"{stem}.{end}" for stem in stems for end in ("png", "svg")]
-    return {
-        "name": drawing.name,
-        "place": drawing.place,
-        "title": drawing.title,
-        "command": result.command,
-        "notes": list(drawing.notes),
-        "files": list(map(str, files)),
-        "judgements": [relation_summary(panel) for panel in _judge_panels(drawing, folder)],
-    }
+    def write_page(
+        self,
+        page: Path,
+        names: Sequence[str],
+        experiments: Sequence[Experiment],
+        store: Path,
+        rows: Path | None,
+    ) -> None:
+        """Write one Markdown page from the exported runs in `rows`, else from the store.
 
-
-def write_reproduction(results: Sequence[Result], out: Path) -> None:
-    """Write a report on each experiment to `out`, and one on all where there are several."""
-    groups = {result.experiment.name: [result] for result in results}
-    if len(results) > 1:
-        groups["all"] = list(results)
-    for name, group in groups.items():
-        markdown = markdown_page(TITLE, "", [_markdown(result, out) for result in group])
-        html = comparison_page(TITLE, [_section(result, out) for result in group])
-        values = [plain(result_values(result, out)) for result in group]
-        write_report(out, name, markdown, html, values[0] if len(group) == 1 else values)
-
-
-def write_page(
-    page: Path,
-    names: Sequence[str],
-    experiments: Sequence[Experiment],
-    store: Path,
-    rows: Path | None,
-    out: Path,
-) -> None:
-    """Write one Markdown page from the exported runs in `rows`, else from the store.
-
-    Figures that were drawn in `out` are copied to a folder beside the page.
-    """
-    with closing(Store.open_existing(store) if rows is None else Store.from_rows(rows)) as opened:
-        results = results_of(experiments, opened)
-    for result in results:
-        if isinstance(result.experiment, Drawing):
-            mark = drawing_hash(result.experiment)
-            adopt_figures(out, page.parent, result.experiment.name, mark)
-    source = (rows or store).as_posix()
-    option = "--store" if rows is None else "--rows"
-    command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
-    opening = _OPENING.format(source=source, command=command)
-    judged = {r.experiment.name: _judge_panels(r.experiment, page.parent) for r in results}
-    scoreboard = scoreboard_markdown(results, judged)
-    sections = [_markdown(result, page.parent) for result in results]
-    write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
+        Figures that were drawn here are copied to a folder beside the page.
+        """
+        with closing(
+            Store.open_existing(store) if rows is None else Store.from_rows(rows)
+        ) as opened:
+            results = results_of(experiments, opened)
+        for result in results:
+            if isinstance(result.experiment, Drawing):
+                mark = drawing_hash(result.experiment)
+                adopt_figures(self.path, page.parent, result.experiment.name, mark)
+        source = (rows or store).as_posix()
+        option = "--store" if rows is None else "--rows"
+        command = f"agnn reproduce {' '.join(names)} --page {page.as_posix()} {option} {source}"
+        opening = _OPENING.format(source=source, command=command)
+        judged = {r.experiment.name: _judge_panels(r.experiment, page.parent) for r in results}
+        scoreboard = scoreboard_markdown(results, judged)
+        sections = [_markdown(result, page.parent) for result in results]
+        write_whole(page, markdown_page(TITLE, f"{opening}\n{scoreboard}", sections))
 
 
 def _markdown(result: Result, folder: Path) -> str:

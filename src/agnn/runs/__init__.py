@@ -32,14 +32,9 @@ from agnn.runs._label_file import (
 )
 from agnn.runs._loading import load_run as load_run, run_files as run_files
 from agnn.runs._plan import Plan as Plan
-from agnn.runs._predictions import (
-    Predictions as Predictions,
-    check_table_file as check_table_file,
-    id_name as id_name,
-)
+from agnn.runs._predictions import Predictions as Predictions
 from agnn.runs._predictor import KnownResults as KnownResults
 from agnn.runs._presets import (
-    default_name as default_name,
     prepare as prepare,
     preset_method as preset_method,
     replica_seeds as replica_seeds,
@@ -55,8 +50,6 @@ from agnn.runs._retrain import (
 from agnn.runs._run import Run as Run
 from agnn.runs._summary import ResultSummary as ResultSummary
 from agnn.runs._training import (
-    USUAL_REPLICAS as USUAL_REPLICAS,
     Training as Training,
     evaluate as evaluate,
-    usual_replicas as usual_replicas,
 )

@@ -19,7 +19,6 @@ from agnn.training import free_memory, probabilities
 
 if TYPE_CHECKING:
     from agnn.data.scaling import SparseRows
-    from agnn.networks import Matrix
 
 _SHARE: Final = 0.5  # of the free memory that states and scores may take
 _LEAST: Final = 1000  # nodes of a batch
@@ -48,7 +47,10 @@ class Inference:
         """Features and graph on the model's device."""
         if self.known is not None:
             return self.known[0].to(self.device), self._graph_on_device
-        features = features_of(features_read(self.method, self.data, self.trained_on))
+        if isinstance(self.method, NetworkMethod):
+            features = features_of(self.method.features(self.data, self.trained_on))
+        else:
+            features = features_of(self.data.scaled_features("sum", self.trained_on))
         return features.to(self.device), self._graph_on_device
 
     @cached_property
@@ -152,13 +154,3 @@ class Inference:
         if self.data.has_dense_features:
             return features_of(matrix.toarray())
         return SparseFeatures.from_scipy(matrix)
-
-
-def features_read(method: Method, data: NodeData, trained_on: NodeData | None = None) -> Matrix:
-    """Return the features that the method's model reads; [n, d].
-
-    They are scaled by what `trained_on` holds, if it is other data.
-    """
-    if isinstance(method, NetworkMethod):
-        return method.features(data, trained_on)
-    return data.scaled_features("sum", trained_on)

@@ -16,7 +16,7 @@ from agnn.choosing import Tuned
 from agnn.data import NodeData, Split, SplitSpec, load_dataset
 from agnn.data.preprocessing import Preprocessing
 from agnn.data.store import dataset_names, read_data
-from agnn.distributed import PartsFolder, is_parts_folder
+from agnn.distributed import PartsFolder
 from agnn.errors import AgnnError, DataError
 from agnn.files import checksum, read_json
 from agnn.kernels import choose
@@ -163,7 +163,7 @@ def load_run(
 
 def _open_parts(folder: Path, config: _Config, path: str) -> PartsData:
     """Return the data that a run on a folder of parts was trained on."""
-    if not is_parts_folder(path):
+    if not PartsFolder.is_at(path):
         raise DataError(
             f"'{folder}' was trained on the folder of parts '{path}', which is not there; put it "
             f"back, since the graph is in it."
@@ -254,9 +254,9 @@ def _checked_config(content: Mapping[str, Any]) -> _Config:
     try:
         config = TypeAdapter(_Config).validate_json(json.dumps(content), strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{CONFIG}, {key}: {first['msg']}") from error
+        mistake = error.errors()[0]
+        key = ".".join(str(part) for part in mistake["loc"])
+        raise DataError(f"{CONFIG}, {key}: {mistake['msg']}") from error
     if min(config.seeds, default=-1) < 0:
         raise DataError(f"{CONFIG}, seeds: there must be some, and none below 0")
     if config.metric is not None and config.metric not in MEASURES:

@@ -40,7 +40,7 @@ def scores_of_new(
         new_nodes = torch.arange(data.nodes, grown.nodes)
         scores = Inference(inference.model, grown, method, data).scores_around(new_nodes)
         return grown.node_ids[data.nodes :], scores
-    new = tables.read_new_nodes(data, nodes, edges, **options)
+    new = tables.NewNodes.read(data, nodes, edges, **options)
     return new.ids, inference.scores_of(view_of_new(inference, new))
 
 
@@ -88,14 +88,14 @@ def _new_edges(graph: Graph, new: NewNodes) -> tuple[Tensor, Tensor | None]:
     """
     pairs = torch.from_numpy(new.edges)
     among_known = (pairs < graph.nodes).all(0)
-    places = graph.edge_places(*pairs[:, among_known])
+    positions = graph.edge_places(*pairs[:, among_known])
     is_new = torch.ones(pairs.shape[1], dtype=torch.bool)
-    is_new[among_known] = places < 0
+    is_new[among_known] = positions < 0
     pairs = pairs[:, is_new]
-    both = torch.cat([pairs, pairs.flip(0)], dim=1)
+    edges = torch.cat([pairs, pairs.flip(0)], dim=1)
     if graph.weights is None or new.edge_weights is None:
-        return both, None
-    return both, torch.from_numpy(new.edge_weights)[is_new].repeat(2)
+        return edges, None
+    return edges, torch.from_numpy(new.edge_weights)[is_new].repeat(2)
 
 
 def _rings(graph: Graph, extra: Tensor, targets: Tensor, hops: int) -> list[Tensor]:

@@ -31,7 +31,6 @@ from agnn.files import draft_folder, existing_parent
 from agnn.graph import Part
 from agnn.methods import Outcome
 from agnn.metrics import Ensemble, held_out_predictions, helpful_temperature
-from agnn.networks import check_usable
 from agnn.runs._predictions import Predictions, save_frames
 
 if TYPE_CHECKING:
@@ -103,8 +102,8 @@ class PredictionFiles:
     def read(self, class_names: Sequence[str]) -> Predictions:
         """Return all of them."""
         frames = list(self.frames())
-        first = 4  # id, prediction, label and is_labelled come before the probabilities
-        columns = [frame.iloc[:, first : first + len(class_names)].to_numpy() for frame in frames]
+        start = 4  # id, prediction, label and is_labelled come before the probabilities
+        columns = [frame.iloc[:, start : start + len(class_names)].to_numpy() for frame in frames]
         return Predictions(
             np.concatenate(columns),
             np.concatenate([frame["disagreement"].to_numpy() for frame in frames]),
@@ -129,7 +128,7 @@ class PredictionWriter:
         """Write the file of this rank; return all scores at labelled nodes [R, k, c] on rank 0."""
         history = trained.history
         assert history is not None  # noqa: S101 (ranks train networks)
-        check_usable(history)
+        history.check_usable()
         return_freed_memory()  # of the training: what follows would come on top of it
         labelled = _labelled_scores(trained.scores.cpu(), part, ranks)
         members = history.members.tolist()

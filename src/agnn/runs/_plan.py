@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,22 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agnn.choosing import (
-    SEARCH_SEEDS,
-    SECONDS,
     Choice,
-    OnTrial,
     OnTried,
     Rival,
     Search,
-    Workers,
     challenge,
     choose_method,
     class_weights,
     rivals,
-    search_settings,
     settle,
 )
-from agnn.data import NodeData, Split, SplitSpec, fold_remarks, make_splits
+from agnn.data import NodeData, Split, SplitSpec, make_splits
 from agnn.data.store import preset_name
 from agnn.distributed import Division
 from agnn.errors import DataError, InputError
@@ -36,7 +31,7 @@ from agnn.files import plain
 from agnn.kernels import choose
 from agnn.methods import Method, NetworkMethod, Outcome, Task
 from agnn.metrics import MEASURES, Summary
-from agnn.options import seconds_of
+from agnn.options import USUAL_TIME, seconds_of
 from agnn.runs._devices import machine, versions
 from agnn.runs._folder import keep_elsewhere, save_run
 from agnn.runs._part_results import PredictionFiles, PredictionWriter
@@ -80,8 +75,8 @@ class Plan:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the number of labels and the size of the graph have changed, in words."""
-        folds = fold_remarks(self.data, self.folds) if self.passes else ""
-        return tuple(remark for remark in (folds, self.first_look) if remark)
+        of_split = SplitSpec.parse(self.split_spec).remark(self.data)
+        return tuple(remark for remark in (of_split, self.first_look) if remark)
 
     def task(self, progress: Progress | None = None) -> Task:
         """Return the method's task; a progress that is a callback hears of the scores as well."""
@@ -107,7 +102,7 @@ class Plan:
     def choose(
         self,
         on_tried: OnTried | None = None,
-        on_trial: OnTrial | None = None,
+        on_trial: Callable[[int, int, float], None] | None = None,
         until: float | None = None,
     ) -> Plan:
         """Return the plan with the method or the settings that held-out labels choose.
@@ -124,19 +119,22 @@ class Plan:
         if training.search is None:
             return self
         # A pass over the labels has a replica per fold: one is enough.
-        first = self.task().first(self.folds * (1 if self.passes else SEARCH_SEEDS))
+        trial_task = self.task().first(self.folds * (1 if self.passes else Search.SEEDS))
         search = Search(
-            training.search, Path(training.search_file), frozenset(training.given_changes)
+            training.search,
+            Path(training.search_file),
+            frozenset(training.given_changes),
+            training.executor,
+            training.threads,
+            until,
         )
-        workers = Workers(executor=training.executor, threads=training.threads, until=until)
-        method = search_settings(self.method, first, search, workers, on_trial)
-        return replace(self, method=method)
+        return replace(self, method=search.choose(self.method, trial_task, on_trial))
 
     @property
     def _seconds(self) -> float:
         """The time for an automatic choice and the training after it."""
         limit = self.training.time_limit
-        return SECONDS if limit is None else seconds_of(limit, "`time_limit` (--time)")
+        return seconds_of(USUAL_TIME if limit is None else limit, "`time_limit` (--time)")
 
     def _choose_method(self, on_tried: OnTried | None, nested: Mapping[str, Any] | None) -> Plan:
         """Return the plan of the method that wins on validation nodes of the first seed's split.
@@ -192,13 +190,13 @@ class Plan:
         Where replicas are cross-fitted these are all labels.
         """
         plan = replace(self, splits=self.splits[:1], seeds=self.seeds[:1])
-        first = replace(plan.task().first(1), passes=(), data=self.data)
+        task = replace(plan.task().first(1), passes=(), data=self.data)
         if not self.passes:
-            return first
+            return task
         (split,) = make_splits(replace(self.data, splits={}), "uniform", self.seeds[:1])
-        others = np.concatenate([split.validation, split.test])
+        held_out = np.concatenate([split.validation, split.test])
         nobody = split.test[:0]
-        return replace(first, splits=(replace(split, validation=others, test=nobody),))
+        return replace(task, splits=(replace(split, validation=held_out, test=nobody),))
 
     @property
     def rivals(self) -> tuple[Rival, ...]:

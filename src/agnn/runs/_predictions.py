@@ -58,7 +58,7 @@ class Predictions(Ensemble):
             data.node_ids if nodes is None else tuple(data.node_ids[node] for node in nodes),
             tuple(names),
             tuple(labels[data.labels[node]] for node in indices) if data.labelled.size else None,
-            id_name(data),
+            data.id_name,
         )
 
     def unlabelled(self) -> Predictions:
@@ -121,13 +121,22 @@ class Predictions(Ensemble):
         names = joined if len(set(joined)) == len(joined) else self.class_names
         return [f"probability_of_{name}" for name in names]
 
+    @staticmethod
+    def check_file(path: Path | str) -> None:
+        """Raise unless a new table can be written there; call it before the work, not after."""
+        end = Path(path).suffix.lower()
+        if end not in _ENDS:
+            raise InputError(f"'{path}' must end in .csv or .parquet to be written.")
+        check_new_file(path)
+        import agnn.data.tables  # noqa: F401 raises if pandas is not installed
+
     def save(self, path: Path | str) -> None:
         """Write the columns to a new CSV or Parquet file, completely or not at all.
 
         A set of classes is a list in Parquet. In CSV its classes are separated by " | ", and an
         empty one reads "none of the classes fits".
         """
-        check_table_file(path)
+        self.check_file(path)
         from agnn.data.tables import DataFrame
 
         frame = DataFrame(self.to_dict())
@@ -142,15 +151,15 @@ class Predictions(Ensemble):
     @property
     def table(self) -> ResultTable:
         """The first rows; a page also has the labels and the probability of every class."""
-        first = self.at(range(min(len(self), _SHOWN_ROWS)))
-        columns = first.to_dict()
+        shown_rows = self.at(range(min(len(self), _SHOWN_ROWS)))
+        columns = shown_rows.to_dict()
         id_title = next(iter(columns))
         leading = {title: columns.pop(title) for title in (id_title, "prediction")}
-        columns = {**leading, "probability": first.confidence.tolist(), **columns}
+        columns = {**leading, "probability": shown_rows.confidence.tolist(), **columns}
         narrow = {*leading, "probability", "disagreement", *self.extra_columns} - {"set_size"}
         caption = f"{len(self):,} predictions"
-        if len(first) < len(self):
-            caption += f", the first {len(first)}"
+        if len(shown_rows) < len(self):
+            caption += f", the first {len(shown_rows)}"
         return ResultTable(
             tuple(
                 Column(
@@ -179,7 +188,7 @@ def save_frames(frames: Iterable[DataFrame], path: Path | str) -> int:
 
     Completely or not at all, with one frame in memory at a time. Returns the number of rows.
     """
-    check_table_file(path)
+    Predictions.check_file(path)
     with writing_file(path) as draft:
         is_csv = draft.suffix.lower() == ".csv"
         return (_write_csv if is_csv else _write_parquet)(iter(frames), draft)
@@ -198,14 +207,14 @@ def _write_parquet(frames: Iterator[DataFrame], draft: Path) -> int:
     from pyarrow import parquet
 
     tables = (pyarrow.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    first = next(tables)
-    schema = first.schema
+    first_table = next(tables)
+    schema = first_table.schema
     for k, column in enumerate(schema):
         if pyarrow.types.is_null(column.type):  # text, of which none is in the first frame
             schema = schema.set(k, column.with_type(pyarrow.string()))
     rows = 0
     with parquet.ParquetWriter(draft, schema) as writer:
-        for table in chain([first], tables):
+        for table in chain([first_table], tables):
             writer.write_table(table.cast(schema))
             rows += table.num_rows
     return rows
@@ -227,23 +236,6 @@ def set_words(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return " | ".join(value) or NO_CLASS
-
-
-def check_table_file(path: Path | str) -> None:
-    """Raise unless a new table can be written there; call it before the work, not after."""
-    end = Path(path).suffix.lower()
-    if end not in _ENDS:
-        raise InputError(f"'{path}' must end in .csv or .parquet to be written.")
-    check_new_file(path)
-    import agnn.data.tables  # noqa: F401 raises if pandas is not installed
-
-
-def id_name(data: NodeData) -> str:
-    """Return what the column of ids is called in the table of nodes."""
-    columns = () if data.reading is None else data.reading.columns
-    return next(
-        (column.name for column in columns if (column.table, column.use) == ("nodes", "id")), "id"
-    )
 
 
 def _alike(ids: Sequence[Hashable]) -> list[Any]:

@@ -22,7 +22,7 @@ from agnn.runs._inference import Inference
 from agnn.runs._new_nodes import scores_of_new
 from agnn.runs._node_finder import NodeFinder
 from agnn.runs._part_results import PredictionFiles
-from agnn.runs._predictions import Predictions, id_name
+from agnn.runs._predictions import Predictions
 from agnn.runs._result import TrainingResult
 
 # Up to this many nodes all are scored at the first question, so that later ones are look-ups.
@@ -218,7 +218,7 @@ class Predictor(TrainingResult):
         if not np.isfinite(ensemble.probabilities).all():
             raise InputError("the numbers in the columns of the new nodes are too large.")
         predictions = Predictions.of(ids, self.data.class_names, ensemble)
-        return replace(predictions, id_name=id_name(self.data)), scores
+        return replace(predictions, id_name=self.data.id_name), scores
 
     def predict_graph(self, data: NodeData) -> Predictions:
         """Return the predictions for every node of another graph with the same features."""

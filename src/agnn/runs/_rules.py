@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agnn.choosing import Search
 from agnn.data import NodeData, Split
-from agnn.distributed import WIRES, is_parts_folder
+from agnn.distributed import Division, PartsFolder
 from agnn.errors import InputError
 from agnn.executors import LaunchedRank, parse_executor
 from agnn.methods import Method
@@ -74,10 +74,11 @@ def _one_set_of_seeds(training: Training) -> None:
 
 def _divided_trainings(training: Training) -> None:
     is_torchrun = LaunchedRank.current() is not None
-    if training.divide not in (None, "rows", "replicas"):
+    if training.divide not in (None, *Division.AXES):
         raise InputError(f"{both_names('divide')} takes rows or replicas; got '{training.divide}'.")
-    if training.wire not in WIRES:
-        raise InputError(f"{both_names('wire')} takes {' or '.join(WIRES)}; got '{training.wire}'.")
+    if training.wire not in Division.WIRES:
+        wires = " or ".join(Division.WIRES)
+        raise InputError(f"{both_names('wire')} takes {wires}; got '{training.wire}'.")
     if is_torchrun and (training.divide == "replicas" or training.ranks is not None):
         raise InputError("torchrun divides the rows; leave --ranks and --divide out.")
     is_divided = is_torchrun or training.ranks is not None or training.parts is not None
@@ -88,8 +89,8 @@ def _divided_trainings(training: Training) -> None:
             f"{both_names('unseen')} trains on graphs in the memory of one process; leave out "
             f"--ranks, torchrun and folders of parts."
         )
-    many = {"--search": training.search is not None, "--method auto": training.is_auto}
-    for option, is_given in many.items():
+    choosers = {"--search": training.search is not None, "--method auto": training.is_auto}
+    for option, is_given in choosers.items():
         if is_given and (training.parts is not None or is_torchrun):
             raise InputError(
                 f"{option} trains many models, each on a whole graph; for a folder of parts or "
@@ -103,7 +104,7 @@ def _folders(training: Training) -> None:
             raise InputError(
                 f"{both_names(name)} needs `out` (--out): checkpoints are kept beside that folder."
             )
-    if training.parts is not None and not is_parts_folder(training.parts):
+    if training.parts is not None and not PartsFolder.is_at(training.parts):
         raise InputError(
             f"'{training.parts}' is not a folder of parts, which `agnn partition` writes."
         )

@@ -9,17 +9,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final
 
 from agnn.choosing import ClassWeight, class_weights, small_form
 from agnn.data import NodeData, Split, SplitSpec, make_splits
-from agnn.distributed import (
-    Axis,
-    Division,
-    Meeting,
-    PartsFolder,
-    launched_meeting,
-)
+from agnn.distributed import Division, Meeting, PartsFolder
 from agnn.errors import InputError, unknown_name
 from agnn.executors import LaunchedRank
 from agnn.files import check_new_folder, check_space
@@ -36,7 +30,6 @@ from agnn.runs._run import Run
 from agnn.runs._unseen import check_unseen
 from agnn.training import Callback, Checkpoints, Progress
 
-USUAL_REPLICAS: Final = 10
 _FEW_REPLICAS: Final = 5
 _QUICK_REPLICAS: Final = 3
 _QUICK_EPOCHS: Final = 150
@@ -73,9 +66,25 @@ class Training(TrainingOptions):
     callbacks: Sequence[Callback] = ()
     checkpoints: Checkpoints | None = None  # in place of those beside `out`
 
+    USUAL_REPLICAS: ClassVar[int] = 10
+
     def __post_init__(self) -> None:
         for check in RULES:
             check(self)
+
+    @classmethod
+    def usual_replicas(cls, data: NodeData, split: str | Split | None) -> int | None:
+        """Return how many replicas a user trains who does not say: ten.
+
+        None where they are cross-fitted: one per fold.
+        """
+        if isinstance(split, Split):
+            return cls.USUAL_REPLICAS
+        return None if SplitSpec.of(split, data).is_cross_fitted else cls.USUAL_REPLICAS
+
+    def method_name(self, data: NodeData) -> str:
+        """Return the name of the method: the one that is given, or the default for the data."""
+        return str(self.method or default_name(data))
 
     @property
     def is_auto(self) -> bool:
@@ -113,7 +122,7 @@ class Training(TrainingOptions):
         Processes of torchrun meet before they read anything: what keeps one of them from training
         ends all.
         """
-        with launched_meeting() as meeting:
+        with Meeting.of_process() as meeting:
             return self._plan(meeting)
 
     def _plan(self, meeting: Meeting | None) -> Plan:
@@ -202,7 +211,7 @@ class Training(TrainingOptions):
         if self.replicas is not None or self.method is not None:
             return self.replicas
         method = self._method(data, SplitSpec.CROSS_FIT)
-        return _FEW_REPLICAS if method.is_slow(data, USUAL_REPLICAS, device) else None
+        return _FEW_REPLICAS if method.is_slow(data, self.USUAL_REPLICAS, device) else None
 
     def _first_look(self, data: NodeData, device: str) -> str | None:
         """Return what is said of a training that is only a first look; None for a full one.
@@ -240,7 +249,7 @@ class Training(TrainingOptions):
             return Majority()
         if isinstance(self.method, Method):
             return self.method.with_fields(**self.given_changes)
-        name = self.method or default_name(data)
+        name = self.method_name(data)
         return prepare(name, data, spec, self.given_changes, is_tuned=self.tuned)
 
     def _division(self, replicas: int, meeting: Meeting | None) -> Division | None:
@@ -252,11 +261,11 @@ class Training(TrainingOptions):
             return Division(meeting.size, "rows", self.wire, meeting, self.parts)
         if self.parts is not None:
             axis = self.divide or "rows"
-            return Division(self.ranks or 1, cast("Axis", axis), self.wire, parts=self.parts)
+            return Division(self.ranks or 1, axis, self.wire, parts=self.parts)
         if self.ranks is None:
             return None
         axis = self.divide or ("replicas" if replicas >= self.ranks > 0 else "rows")
-        return Division(self.ranks, cast("Axis", axis), self.wire)
+        return Division(self.ranks, axis, self.wire)
 
     def _checkpoints(self, method: Method, division: Division | None) -> Checkpoints | None:
         """Return the checkpoints of the training, which are kept beside the folder of its run."""
@@ -281,17 +290,6 @@ class Training(TrainingOptions):
         if LaunchedRank.is_first() and (division is None or division.axis == "rows"):
             checkpoints.check()
         return checkpoints
-
-
-def usual_replicas(data: NodeData, split: str | Split | None) -> int | None:
-    """Return how many replicas a user trains who does not say: ten.
-
-    None where they are cross-fitted: one per fold.
-    """
-    if isinstance(split, Split):
-        return USUAL_REPLICAS
-    spec = SplitSpec.of(split, data)
-    return None if spec.is_cross_fitted else USUAL_REPLICAS
 
 
 def evaluate(

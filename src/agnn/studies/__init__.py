@@ -32,7 +32,6 @@ store has of them.
 from agnn.studies._compare import compare as compare
 from agnn.studies._leaderboard import Leaderboard as Leaderboard
 from agnn.studies._reproduce import (
-    Draw as Draw,
     Result as Result,
     count_runs as count_runs,
     drawing_hash as drawing_hash,
@@ -56,7 +55,6 @@ from agnn.studies._spec import (
 )
 from agnn.studies._store import Store as Store
 from agnn.studies._verdict import (
-    RULE as RULE,
     ComparedCell as ComparedCell,
     ComparedRow as ComparedRow,
     Comparison as Comparison,

@@ -23,8 +23,9 @@ from agnn.data import NodeData, SplitSpec, make_splits
 from agnn.errors import DivergedError, InputError
 from agnn.executors import Shared
 from agnn.explanation import Relevance
-from agnn.methods import Method, Task, validation_scores
+from agnn.methods import Method, Task
 from agnn.metrics import MEASURES, node_contributions, replica_values, scored_nodes
+from agnn.networks import validation_scores
 from agnn.runs import Run, evaluate, find_device, seeds_of_replicas
 from agnn.studies._store import StoredRun
 from agnn.studies._works import Work
@@ -56,8 +57,8 @@ class Batch:
     choice: MethodChoice | None = None  # None asks for that choice instead of runs
 
     def __getstate__(self) -> dict[str, Any]:
-        work = {field.name: getattr(self.work, field.name) for field in fields(Work)}
-        return self.__dict__ | {"work": work | {"data": None}}
+        fields_of_work = {field.name: getattr(self.work, field.name) for field in fields(Work)}
+        return self.__dict__ | {"work": fields_of_work | {"data": None}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         work = Work(**state["work"] | {"data": state["shared"].value})

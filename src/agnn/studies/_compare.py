@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from agnn.choosing import SEARCH_SEEDS, can_search
+from agnn.choosing import Search
 from agnn.data import NodeData, Split, SplitSpec
 from agnn.errors import AgnnError, InputError
 from agnn.methods import get_method
@@ -231,7 +231,7 @@ class _Trainer:
                 data=work.data,
                 method=work.method,
                 split=work.split,
-                seeds=work.seeds[:SEARCH_SEEDS],
+                seeds=work.seeds[: Search.SEEDS],
                 search=trials,
                 search_file=file,
                 device=self.device,
@@ -270,7 +270,7 @@ class _Race:
         end = None if deadline is None else start + _SEARCHING * (deadline - start)
         remaining = []
         for position, work in enumerate(self.works):
-            if can_search(work.method):
+            if Search.is_possible(work.method):
                 until = None
                 if end is not None:
                     now = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from agnn.data import NodeData, make_splits
 from agnn.errors import DataError
@@ -18,15 +18,6 @@ from agnn.studies._works import Key, absence, method_of, run_spec_of
 Verdict = Literal[
     "within 2 se", "within tolerance", "above", "below", "not in the paper", "missing"
 ]
-RULE = (
-    "a figure is reproduced in one of two ways. Within 2 se: ours differs from the paper's by at "
-    "most two joint standard errors, se = √(se_ours² + se_paper²). Within tolerance: it differs by "
-    "more, but by no more than two joint standard errors and the tolerance together, so that the "
-    "tolerance alone decides; its size is a convention of this page, derived from nothing. "
-    "A standard error that is not known counts as 0. Above or below: the "
-    "difference is larger. z is the difference in joint standard errors; it has no value where "
-    "both are single numbers. Not in the paper: the paper's cell is empty. Missing: no run yet."
-)
 # Rounding in the sum must not decide: 81.5 - 81.1 is above 0.4 by one part in 10^15.
 _ROUNDING = 1e-9
 
@@ -147,6 +138,17 @@ class JudgedClaim:
 @dataclass(frozen=True)
 class Comparison:
     """A table, compared."""
+
+    RULE: ClassVar[str] = (
+        "a figure is reproduced in one of two ways. Within 2 se: ours differs from the paper's by"
+        " at most two joint standard errors, se = √(se_ours² + se_paper²). Within tolerance: it "
+        "differs by more, but by no more than two joint standard errors and the tolerance "
+        "together, so that the tolerance alone decides; its size is a convention of this page, "
+        "derived from nothing. A standard error that is not known counts as 0. Above or below: "
+        "the difference is larger. z is the difference in joint standard errors; it has no value "
+        "where both are single numbers. Not in the paper: the paper's cell is empty. Missing: no "
+        "run yet."
+    )
 
     table: Table
     rows: tuple[ComparedRow, ...]

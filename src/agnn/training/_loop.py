@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn._allocator import return_freed_memory
 from agnn.data import Split
-from agnn.errors import InputError
+from agnn.errors import DivergedError, InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, recycled_memory
 from agnn.training._callbacks import Callback, EpochReport
@@ -108,6 +108,16 @@ class History:
     # none
     diverged_epochs: Tensor
     betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
+
+    def check_usable(self) -> None:
+        """Raise `DivergedError` if no replica of the training can be used."""
+        if bool(self.unusable.all()):
+            epoch = int(self.diverged_epochs.max())
+            raise DivergedError(
+                f"training diverged: the loss of every replica was infinite or NaN by epoch "
+                f"{epoch}, and no earlier epoch can be kept. Use a lower learning rate or weight "
+                f"decay, and check the scale of the features."
+            )
 
     @property
     def diverged(self) -> Tensor:
@@ -227,8 +237,8 @@ class TrainingRun:
         self.tracker = selection.tracker(replicas, device)
         self.weights = KeptWeights(model)
         # Row e is for epoch e, counted from 1.
-        seen = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
-        self.training_loss, self.watched_accuracy, self.watched_loss = seen
+        curves = torch.zeros(3, recipe.epochs + 1, replicas, device=device)
+        self.training_loss, self.watched_accuracy, self.watched_loss = curves
         betas = model.betas
         self.betas = None if betas is None else betas.new_zeros(recipe.epochs + 1, *betas.shape)
         self.number = torch.zeros(1, dtype=torch.int64, device=device)  # of the epoch, from 1
@@ -244,7 +254,7 @@ class TrainingRun:
         """Return what was measured in an epoch."""
         if self.watched is None:
             return EpochReport(epoch, epochs, self.training_loss[epoch], None, None)
-        left = self.tracker.patience_left()
+        patience = self.tracker.patience_left()
         return EpochReport(
             epoch,
             epochs,
@@ -254,7 +264,7 @@ class TrainingRun:
             metric=self.metric,
             curve=self.watched_accuracy,
             kept_epochs=self.selected,
-            patience_left=None if left is None else left * self.recipe.evaluate_every,
+            patience_left=None if patience is None else patience * self.recipe.evaluate_every,
         )
 
     def state(self) -> dict[str, Tensor]:
@@ -300,8 +310,8 @@ class TrainingRun:
 
         every = 1 if self.watched is None else self.recipe.evaluate_every
         if every == 1:
-            whole = repeated(self.epoch)
-            return lambda _: whole()
+            whole_epoch = repeated(self.epoch)
+            return lambda _: whole_epoch()
         advance = repeated(lambda: self._note_divergence(self.advance()))
         evaluate = repeated(self.evaluate)
 
@@ -474,11 +484,11 @@ class TrainingRun:
         is_bad = self.weights.restore()
         torch.where(is_bad & ~self.diverged, self.selected, self.diverged_at, out=self.diverged_at)
         self.selected.masked_fill_(is_bad, 0)
-        shown = epochs if self.watched is not None else 0
+        count = epochs if self.watched is not None else 0
         return History(
             self.training_loss[1 : epochs + 1],
-            self.watched_accuracy[1 : shown + 1],
-            self.watched_loss[1 : shown + 1],
+            self.watched_accuracy[1 : count + 1],
+            self.watched_loss[1 : count + 1],
             self.selected,
             self.diverged_at,
             None if self.betas is None else self.betas[1 : epochs + 1],

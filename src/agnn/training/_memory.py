@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from agnn.errors import InputError, UnavailableError
-from agnn.graph import TOO_LARGE_TO_PRUNE
+from agnn.graph import Graph
 
 _GIB = 2**30
 _FLOAT = 4
@@ -68,7 +68,7 @@ class ProblemSize:
             read_nodes = self.step_nodes
             read_edges = edges * self.step_nodes // nodes
             graph += _SORTING * edges + _PRUNING * read_edges
-        elif edges <= TOO_LARGE_TO_PRUNE:
+        elif Graph.can_prune(edges):
             # Both ends of every edge, the pruned graphs of the training and the watched nodes, and
             # what sorting their edges takes.
             graph += _PRUNING * edges + _PRUNED_NODES * nodes

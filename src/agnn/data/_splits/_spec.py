@@ -13,6 +13,7 @@ from agnn.data._splits._draws import (
     balanced_split,
     cross_fitted_folds,
     cross_fitting_folds,
+    fold_remarks,
     k_folds,
     nested_k_folds,
     per_class_split,
@@ -129,6 +130,10 @@ class SplitSpec:
         if not self.is_cross_fitted:
             return ()
         return tuple(replica // self.folds for replica in range(replicas))
+
+    def remark(self, data: NodeData) -> str:
+        """Return what few or very many labels mean for cross-fitting with these folds; else ""."""
+        return fold_remarks(data, self.folds) if self.is_cross_fitted else ""
 
     def draw(self, data: NodeData, seeds: Sequence[int]) -> tuple[Split, ...]:
         """Return the splits of `data`: `folds` for each seed."""

@@ -31,8 +31,7 @@ from agnn.data.tables._read import (
     NewNodes as NewNodes,
     data_of_records as data_of_records,
     from_pandas as from_pandas,
-    read_new_nodes as read_new_nodes,
     read_tables as read_tables,
     with_new_nodes as with_new_nodes,
 )
-from agnn.data.tables._source import open_query as open_query, open_table as open_table
+from agnn.data.tables._source import open_source as open_source

@@ -30,7 +30,7 @@ def table_leaks(
     table: NodeTable, columns: Sequence[str], ids: pd.Series[Any], labels: NDArray[np.int64]
 ) -> dict[str, str]:
     """Return a sentence for each column of features that may give the answer away."""
-    known = _sample(labels)
+    sample = _sample(labels)
     leaks = {}
     for column in columns:
         values = table.column(column)
@@ -46,7 +46,7 @@ def table_leaks(
                 f"{option_for('ignore', column)}."
             )
         else:
-            share = _determined_share(values.iloc[known], labels[known])
+            share = _determined_share(values.iloc[sample], labels[sample])
             if share is not None:
                 leaks[column] = (
                     f"Column '{column}' alone gives the label of {100 * share:.0f} % of the "
@@ -57,36 +57,36 @@ def table_leaks(
 
 
 def feature_leaks(
-    features: SparseRows, preprocessing: Preprocessing, labels: Labels, told: Container[str]
+    features: SparseRows, preprocessing: Preprocessing, labels: Labels, reported: Container[str]
 ) -> list[str]:
     """Return a sentence for each column of which one feature alone tells a class from all others.
 
     A feature, such as a word of a text, is looked at for being there (not 0) or not. Columns in
-    `told` have a sentence already.
+    `reported` have a sentence already.
     """
-    known = _sample(labels.codes)
-    counts = np.bincount(labels.codes[known], minlength=len(labels.class_names))
-    present: Any = features[known].astype(bool)
+    sample = _sample(labels.codes)
+    counts = np.bincount(labels.codes[sample], minlength=len(labels.class_names))
+    present: Any = features[sample].astype(bool)
     totals = np.asarray(present.sum(axis=0)).ravel()  # [d_x]
     origins = [origin for block in preprocessing.blocks for origin in _origins(block)]
     fewest: dict[str, int] = {}  # exceptions, by column
     leaks: dict[str, str] = {}
     for label, name in enumerate(labels.class_names):
         count = int(counts[label])
-        others = known.size - count
-        if min(count, others) < _LEAST_OF_CLASS:
+        outside = sample.size - count
+        if min(count, outside) < _LEAST_OF_CLASS:
             continue
-        inside = np.asarray(present[labels.codes[known] == label].sum(axis=0)).ravel()
+        inside = np.asarray(present[labels.codes[sample] == label].sum(axis=0)).ravel()
         exceptions = count + totals - 2 * inside  # in the class without it, or outside with it
-        exceptions = np.minimum(exceptions, known.size - exceptions)  # or the other way round
-        for k in np.flatnonzero(exceptions <= _EXCEPTIONS * min(count, others)).tolist():
+        exceptions = np.minimum(exceptions, sample.size - exceptions)  # or the other way round
+        for k in np.flatnonzero(exceptions <= _EXCEPTIONS * min(count, outside)).tolist():
             feature, column = origins[k]
-            if column in told or exceptions[k] >= fewest.get(column, known.size):
+            if column in reported or exceptions[k] >= fewest.get(column, sample.size):
                 continue
             fewest[column] = int(exceptions[k])
             leaks[column] = (
                 f"Feature '{feature}' is in {inside[k]:,} of the {count:,} nodes of class '{name}' "
-                f"and in {totals[k] - inside[k]:,} of the {others:,} others: was it made from the "
+                f"and in {totals[k] - inside[k]:,} of the {outside:,} others: was it made from the "
                 f"label, or after it? If so, remove it from the table, or leave the column out "
                 f"with {option_for('ignore', column)}."
             )
@@ -95,10 +95,10 @@ def feature_leaks(
 
 def _sample(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the labelled nodes, or so many of them that looking at them takes no time."""
-    known = np.flatnonzero(labels >= 0)
-    if known.size <= _SAMPLE:
-        return known
-    return np.random.default_rng(0).choice(known, _SAMPLE, replace=False)
+    labelled = np.flatnonzero(labels >= 0)
+    if labelled.size <= _SAMPLE:
+        return labelled
+    return np.random.default_rng(0).choice(labelled, _SAMPLE, replace=False)
 
 
 def _origins(block: Block) -> Iterator[tuple[str, str]]:
@@ -131,24 +131,26 @@ def _determined_share(values: pd.Series[Any], labels: NDArray[np.int64]) -> floa
 
     Half of the nodes say what a value means, the other half are predicted by it.
     """
-    classes, known = np.unique(labels, return_inverse=True)
-    if len(known) < _LEAST or len(classes) < 2:
+    classes, class_codes = np.unique(labels, return_inverse=True)
+    if len(class_codes) < _LEAST or len(classes) < 2:
         return None
-    order = np.random.default_rng(0).permutation(len(known))
-    half = len(known) // 2
-    seen = order[:half]
+    order = np.random.default_rng(0).permutation(len(class_codes))
+    half = len(class_codes) // 2
+    learned = order[:half]
     held = order[half:]
-    most = np.bincount(known[seen], minlength=len(classes))
-    by_chance = float((known[held] == most.argmax()).mean())
+    most = np.bincount(class_codes[learned], minlength=len(classes))
+    by_chance = float((class_codes[held] == most.argmax()).mean())
     codes, different = pd.factorize(values, use_na_sentinel=False)
     if len(different) < 2:
         return None
-    if len(different) <= max(2 * len(classes), len(known) // 20):
+    if len(different) <= max(2 * len(classes), len(class_codes) // 20):
         counts = np.zeros((len(different), len(classes)))
-        np.add.at(counts, (codes[seen], known[seen]), 1.0)
-        right = float((counts.argmax(1)[codes[held]] == known[held]).mean())
+        np.add.at(counts, (codes[learned], class_codes[learned]), 1.0)
+        right = float((counts.argmax(1)[codes[held]] == class_codes[held]).mean())
     elif pd.api.types.is_numeric_dtype(values):
-        right = _by_intervals(values.to_numpy(np.float64, na_value=np.nan), known, seen, held)
+        right = _by_intervals(
+            values.to_numpy(np.float64, na_value=np.nan), class_codes, learned, held
+        )
     else:
         return None  # different in nearly every node: it cannot have told the label of another
     is_leak = right >= _DETERMINES and 1 - right <= _OF_THE_ERRORS * (1 - by_chance)
@@ -158,7 +160,7 @@ def _determined_share(values: pd.Series[Any], labels: NDArray[np.int64]) -> floa
 def _by_intervals(
     values: NDArray[np.float64],
     labels: NDArray[np.int64],
-    seen: NDArray[np.int64],
+    learned: NDArray[np.int64],
     held: NDArray[np.int64],
 ) -> float:
     """Return the share of held-out labels that follow from the interval in which a number lies."""
@@ -166,5 +168,5 @@ def _by_intervals(
 
     numbers = np.nan_to_num(values, nan=np.nanmin(values) - 1.0)[:, None]
     tree = DecisionTreeClassifier(max_leaf_nodes=2 * (labels.max() + 1), random_state=0)
-    tree.fit(numbers[seen], labels[seen])
+    tree.fit(numbers[learned], labels[learned])
     return float((tree.predict(numbers[held]) == labels[held]).mean())

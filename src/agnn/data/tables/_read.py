@@ -25,7 +25,7 @@ from agnn.data.tables._edge_table import edge_entries
 from agnn.data.tables._fit import Fit, fitted_features
 from agnn.data.tables._ids import GrownIndex, NodeIndex
 from agnn.data.tables._leaks import feature_leaks, table_leaks
-from agnn.data.tables._source import TableSource, frame_table, open_query, open_table
+from agnn.data.tables._source import TableSource, frame_table, open_source
 from agnn.errors import DataError, InputError
 
 # Names of columns that no attribute has.
@@ -55,7 +55,10 @@ def read_tables(
     source = nodes if chosen.database is None else chosen.database
     file_name = Path(source).stem if isinstance(source, str | Path) else "frames"
     return assemble(
-        _open(nodes, "nodes", chosen), _open(edges, "edges", chosen), name or file_name, chosen
+        open_source(nodes, "nodes", chosen.database),
+        open_source(edges, "edges", chosen.database),
+        name or file_name,
+        chosen,
     )
 
 
@@ -99,22 +102,23 @@ class NewNodes(NamedTuple):
     edges: NDArray[np.int64]
     edge_weights: NDArray[np.float32] | None = None  # [e] where the data has weights
 
+    @classmethod
+    def read(
+        cls,
+        data: NodeData,
+        nodes: str | Path | Any,
+        edges: str | Path | Any,
+        **options: Unpack[ReadKeywords],
+    ) -> NewNodes:
+        """Return what `with_new_nodes` adds to `data`, at the cost of the new nodes alone.
 
-def read_new_nodes(
-    data: NodeData,
-    nodes: str | Path | Any,
-    edges: str | Path | Any,
-    **options: Unpack[ReadKeywords],
-) -> NewNodes:
-    """Return what `with_new_nodes` adds to `data`, at the cost of the new nodes and edges alone.
-
-    Not for data whose features come from the graph alone.
-    """
-    new = _NewTables(data, nodes, edges, ReadOptions(**options))
-    weights = None
-    if new.links.weights is not None:
-        weights = mean_weights(new.simple, new.links.entries, new.links.weights, new.total)
-    return NewNodes(new.index.new.ids, new.features(), new.simple, weights)
+        Not for data whose features come from the graph alone.
+        """
+        new = _NewTables(data, nodes, edges, ReadOptions(**options))
+        weights = None
+        if new.links.weights is not None:
+            weights = mean_weights(new.simple, new.links.entries, new.links.weights, new.total)
+        return cls(new.index.new.ids, new.features(), new.simple, weights)
 
 
 def with_new_nodes(
@@ -132,8 +136,8 @@ def with_new_nodes(
     """
     new = _NewTables(data, nodes, edges, ReadOptions(**options))
     if new.preprocessing.is_structural:  # the features of all nodes change with the graph
-        whole, _ = merged_edges(data.edges, new.simple, new.total)
-        features = new.preprocessing.features(Source(None, whole, new.total))
+        edges_of_all, _ = merged_edges(data.edges, new.simple, new.total)
+        features = new.preprocessing.features(Source(None, edges_of_all, new.total))
     else:
         features = new.features()
     return data.with_new_nodes(
@@ -152,10 +156,11 @@ class _NewTables:
         if data.preprocessing is None:
             raise InputError(f"'{data.name}' was not made from a table: new nodes cannot be added.")
         self.preprocessing = data.preprocessing
-        self._nodes = _open(nodes, "nodes", options)
+        self._nodes = open_source(nodes, "nodes", options.database)
         # A file of edges holds some, but a frame may have none: nodes without neighbours.
         self._edges = replace(
-            _open(edges, "edges", options), may_be_empty=not isinstance(edges, str | Path)
+            open_source(edges, "edges", options.database),
+            may_be_empty=not isinstance(edges, str | Path),
         )
         check_columns(self._nodes.place, self._nodes.columns, [options.node_id])
         id_name, why = id_column(self._nodes, options)
@@ -203,8 +208,8 @@ def _with_weight_column(data: NodeData, links: TableSource, options: ReadOptions
     if options.ignore_weights:
         raise InputError(f"'{data.name}' has edge weights; leave out `ignore_weights`.")
     uses = data.reading.columns if data.reading is not None else ()
-    known = [use.name for use in uses if (use.table, use.use) == ("edges", "weight")]
-    column = options.edge_weight or (known[0] if known else None)
+    weight_columns = [use.name for use in uses if (use.table, use.use) == ("edges", "weight")]
+    column = options.edge_weight or (weight_columns[0] if weight_columns else None)
     if column is None or column not in links.columns:
         missing = "" if column is None else f" It has no column '{column}'."
         raise DataError(
@@ -231,13 +236,13 @@ def assemble(nodes: TableSource, edges: TableSource, name: str, options: ReadOpt
         )
     labels = labels_of_table(table, options)
     splits, uses, split_notes = splits_of_table(table, labels, options)
-    rest = feature_columns(table, index.column, options)
-    fit = Fit() if options.preprocessing else fitted_features(table, rest, options, simple)
+    columns = feature_columns(table, index.column, options)
+    fit = Fit() if options.preprocessing else fitted_features(table, columns, options, simple)
     preprocessing = options.preprocessing or fit.preprocessing
     features = preprocessing.features(Source(table, simple, len(index.ids)))
     used = [column.name for column in fit.uses if column.use != "left out"]
     leaks = table_leaks(table, used, table.column(index.column), labels.codes)
-    single = feature_leaks(features, preprocessing, labels, told=leaks) if used else []
+    single = feature_leaks(features, preprocessing, labels, reported=leaks) if used else []
     reading = Reading(
         source=f"{nodes.place} and {edges.place}",
         columns=(id_use, *_stated_uses(options), *uses, *fit.uses, *links.uses),
@@ -292,9 +297,9 @@ def find_ids(nodes: TableSource, options: ReadOptions) -> ColumnUse:
 def feature_columns(table: NodeTable, id_name: str, options: ReadOptions) -> list[str]:
     """Return the columns that features may be made of."""
     used_too = {*options.text, *options.category, *options.number}
-    shown = [name for name in options.shown_columns.values() if name not in used_too]
-    taken = (id_name, options.label, options.split_by, *shown)
-    return [column for column in table.columns if column not in taken]
+    shown_columns = [name for name in options.shown_columns.values() if name not in used_too]
+    other_uses = (id_name, options.label, options.split_by, *shown_columns)
+    return [column for column in table.columns if column not in other_uses]
 
 
 def _index_nodes(
@@ -313,17 +318,17 @@ def _index_nodes(
         twins = frame[is_twin].apply(lambda values: as_text(plain_text(values)))
         is_copy = np.zeros(len(frame), dtype=bool)
         is_copy[is_twin] = twins.duplicated().to_numpy()
-        kept = np.flatnonzero(~is_copy)
-        if not is_copy.any() or ids.iloc[kept].duplicated().any():
+        kept_rows = np.flatnonzero(~is_copy)
+        if not is_copy.any() or ids.iloc[kept_rows].duplicated().any():
             raise
-    rest = frame.iloc[kept].reset_index(drop=True)
+    distinct_rows = frame.iloc[kept_rows].reset_index(drop=True)
     copies = np.flatnonzero(is_copy)
     note = (
         f"{nodes.place}: {quantity(copies.size, 'exact copy', 'exact copies')} of other rows left "
         f"out: {row_list(copies)}."
     )
-    index = NodeIndex(rest[column], nodes.place, column, hint)
-    return NodeTable.of(nodes, rest, kept=kept), index, [note]
+    index = NodeIndex(distinct_rows[column], nodes.place, column, hint)
+    return NodeTable.of(nodes, distinct_rows, kept=kept_rows), index, [note]
 
 
 def _other_column(column: str, options: ReadOptions) -> str:
@@ -336,8 +341,8 @@ def _other_column(column: str, options: ReadOptions) -> str:
 def _stated_uses(options: ReadOptions) -> list[ColumnUse]:
     """Return the use of columns that does not depend on their values."""
     ignored = [ColumnUse("nodes", column, "left out", "as requested") for column in options.ignore]
-    shown = [ColumnUse("nodes", column, key) for key, column in options.shown_columns.items()]
-    return [*ignored, *shown]
+    shown_uses = [ColumnUse("nodes", column, key) for key, column in options.shown_columns.items()]
+    return [*ignored, *shown_uses]
 
 
 def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
@@ -345,8 +350,8 @@ def id_column(nodes: TableSource, options: ReadOptions) -> tuple[str, str]:
     if options.node_id is not None:
         return options.node_id, ""
     features = [*options.text, *options.category, *options.number]
-    taken = [options.label, options.split_by, *features, *options.ignore]
-    free = [name for name in nodes.columns if name and name not in taken]
+    other_uses = [options.label, options.split_by, *features, *options.ignore]
+    free = [name for name in nodes.columns if name and name not in other_uses]
     if not free:
         raise DataError(
             f"{nodes.place} has no column that could hold ids; name it as {option_for('node_id')}."
@@ -384,15 +389,6 @@ def splits_of_table(
     return splits, uses, notes
 
 
-def _open(table: Any, what: str, options: ReadOptions) -> TableSource:
-    """Return a file, a query where there is a database, or a frame."""
-    if not isinstance(table, str | Path):
-        return frame_table(table, f"`{what}`")
-    if options.database is not None:
-        return open_query(str(table), options.database, what)
-    return open_table(table)
-
-
 def _records(
     ids: Mapping[str, list[Any]], attributes: Sequence[Mapping[str, Any]], place: str
 ) -> TableSource:
@@ -404,7 +400,7 @@ def _records(
     return TableSource(
         place=place,
         columns=tuple(frame.columns),
-        batches=lambda some: iter([frame[list(some)]]),
+        batches=lambda names: iter([frame[list(names)]]),
         may_be_empty=True,
     )
 

@@ -55,10 +55,19 @@ _OPENING: Final = frozenset(
 _STEPS: Final = 1_000_000  # of SQLite's machine, some hundredths of a second
 
 
-def open_query(query: str, database: str | Path, what: str) -> TableSource:
+def open_source(table: Any, kind: str, database: str | Path | None) -> TableSource:
+    """Return a file, a query where there is a database, or a frame."""
+    if not isinstance(table, str | Path):
+        return frame_table(table, f"`{kind}`")
+    if database is not None:
+        return _open_query(str(table), database, kind)
+    return open_table(table)
+
+
+def _open_query(query: str, database: str | Path, kind: str) -> TableSource:
     """Return the rows of one query, which can read this file and do nothing else.
 
-    A query may come with a configuration file from somebody else. `what` names the table in
+    A query may come with a configuration file from somebody else. `kind` names the table in
     messages: "nodes" or "edges". There is no bound on its time, for a large table takes what it
     takes; Ctrl-C ends it.
     """
@@ -67,21 +76,21 @@ def open_query(query: str, database: str | Path, what: str) -> TableSource:
     try:
         query.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"the query for the {what} in '{file}' is not valid text.") from error
+        raise InputError(f"the query for the {kind} in '{file}' is not valid text.") from error
     with file.open("rb") as stream:
         head = stream.read(16)
     if head == _SQLITE:
-        frame = _from_sqlite(query, file, what)
+        frame = _from_sqlite(query, file, kind)
     elif head[8:12] == _DUCKDB:
-        frame = _from_duckdb(query, file, what)
+        frame = _from_duckdb(query, file, kind)
     else:
         raise InputError(f"'{file}' is neither a SQLite nor a DuckDB database.")
     if frame.empty:
-        raise DataError(f"the query for the {what} in '{file}' gives no rows.")
-    return frame_table(frame, f"the query for the {what} in '{file}'")
+        raise DataError(f"the query for the {kind} in '{file}' gives no rows.")
+    return frame_table(frame, f"the query for the {kind} in '{file}'")
 
 
-def _from_sqlite(query: str, file: Path, what: str) -> pd.DataFrame:
+def _from_sqlite(query: str, file: Path, kind: str) -> pd.DataFrame:
     address = f"{file.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
@@ -89,14 +98,14 @@ def _from_sqlite(query: str, file: Path, what: str) -> pd.DataFrame:
             connection.set_progress_handler(_let_signals_in, _STEPS)
             rows = connection.execute(query)
             if rows.description is None:
-                raise InputError(_not_a_query(what, file))
-            return pd.DataFrame(rows.fetchall(), columns=_names(rows.description, what))
+                raise InputError(_not_a_query(kind, file))
+            return pd.DataFrame(rows.fetchall(), columns=_names(rows.description, kind))
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from error
         if "authoriz" in str(error):  # the code is not always that of a refusal
-            raise InputError(_not_a_query(what, file)) from error
-        raise DataError(_failure(what, file, error)) from error
+            raise InputError(_not_a_query(kind, file)) from error
+        raise DataError(_failure(kind, file, error)) from error
 
 
 def _permission(action: int, subject: str | None, *_: str | None) -> int:
@@ -109,7 +118,7 @@ def _let_signals_in() -> int:
     return 0
 
 
-def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
+def _from_duckdb(query: str, file: Path, kind: str) -> pd.DataFrame:
     duckdb = import_extra("duckdb", f"'{file}' is read with it", "agnn[large]")
     # The query reads this file and no other. A log that it would switch on ends the process.
     only = {"enable_external_access": "false", "lock_configuration": "true"}
@@ -117,7 +126,7 @@ def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
         with duckdb.connect(str(file), read_only=True, config=only) as connection:
             statements = connection.extract_statements(query)
             if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-                raise InputError(_not_a_query(what, file))
+                raise InputError(_not_a_query(kind, file))
             # In a thread: one that works for DuckDB hears of Ctrl-C now and then only.
             with ThreadPoolExecutor(1) as pool:
                 result = pool.submit(_duckdb_rows, connection, statements[0])
@@ -127,9 +136,9 @@ def _from_duckdb(query: str, file: Path, what: str) -> pd.DataFrame:
                     while not wait([result], timeout=0.1).done:  # it may not have begun
                         connection.interrupt()
                     raise
-            return frame.set_axis(_names(names, what), axis=1)
+            return frame.set_axis(_names(names, kind), axis=1)
     except duckdb.Error as error:
-        raise DataError(_failure(what, file, error)) from error
+        raise DataError(_failure(kind, file, error)) from error
 
 
 def _duckdb_rows(connection: Any, statement: Any) -> tuple[Any, pd.DataFrame]:
@@ -137,21 +146,21 @@ def _duckdb_rows(connection: Any, statement: Any) -> tuple[Any, pd.DataFrame]:
     return rows.description or (), rows.df()
 
 
-def _names(description: Any, what: str) -> list[str]:
+def _names(description: Any, kind: str) -> list[str]:
     names = [str(column[0]) for column in description]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"the query for the {what} gives two columns called '{name}'.")
+            raise InputError(f"the query for the {kind} gives two columns called '{name}'.")
     return names
 
 
-def _not_a_query(what: str, file: Path) -> str:
-    return f"the query for the {what} in '{file}' must be one SELECT, which reads and nothing else."
+def _not_a_query(kind: str, file: Path) -> str:
+    return f"the query for the {kind} in '{file}' must be one SELECT, which reads and nothing else."
 
 
-def _failure(what: str, file: Path, error: Exception) -> str:
+def _failure(kind: str, file: Path, error: Exception) -> str:
     reason = " ".join(str(error).split())
-    return f"the query for the {what} in '{file}' fails: {reason[:300].rstrip('.')}."
+    return f"the query for the {kind} in '{file}' fails: {reason[:300].rstrip('.')}."
 
 
 _BATCH: Final = 4_000_000  # rows; ids are looked up per batch, which has a cost of its own
@@ -193,10 +202,10 @@ class TableSource:
     def frame(self, columns: Sequence[str]) -> pd.DataFrame:
         """Return these columns of the whole table."""
         parts = list(self.batches(columns))
-        whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-        if not len(whole):
+        table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        if not len(table):
             raise DataError(f"{self.place} has no rows.")
-        return whole
+        return table
 
 
 def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
@@ -213,7 +222,7 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
         return TableSource(
             place=place,
             columns=names,
-            batches=lambda some: csv_batches(file, delimiter, some, is_streamed=is_streamed),
+            batches=lambda names: csv_batches(file, delimiter, names, is_streamed=is_streamed),
             is_untyped=True,
             has_decimal_commas=delimiter == ";",
             note=note,
@@ -222,13 +231,15 @@ def open_table(path: str | Path, *, is_streamed: bool = False) -> TableSource:
         return TableSource(
             place=place,
             columns=_parquet_columns(file, is_streamed=is_streamed),
-            batches=lambda some: _parquet_batches(file, some, _STREAMED if is_streamed else _BATCH),
+            batches=lambda names: _parquet_batches(
+                file, names, _STREAMED if is_streamed else _BATCH
+            ),
         )
     if end in EDGE_LIST_FILES:
         return TableSource(
             place=place,
             columns=edge_list_columns(file, is_streamed=is_streamed),
-            batches=lambda some: edge_list_batches(file, some),
+            batches=lambda names: edge_list_batches(file, names),
             is_untyped=True,
         )
     raise InputError(
@@ -251,7 +262,7 @@ def frame_table(frame: Any, place: str) -> TableSource:
         return TableSource(
             place=place,
             columns=tuple(named.columns),
-            batches=lambda some: iter([named[list(some)]]),
+            batches=lambda names: iter([named[list(names)]]),
         )
     if not hasattr(frame, "__arrow_c_stream__"):
         raise InputError(
@@ -266,7 +277,7 @@ def frame_table(frame: Any, place: str) -> TableSource:
     return TableSource(
         place=place,
         columns=tuple(name for name in table.column_names if not name.startswith(_INDEX)),
-        batches=lambda some: iter([_frame(table.select(list(some)).replace_schema_metadata())]),
+        batches=lambda names: iter([_frame(table.select(list(names)).replace_schema_metadata())]),
     )
 
 

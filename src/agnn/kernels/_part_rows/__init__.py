@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agnn.errors import UnavailableError
 from agnn.graph import Graph, Propagation
 from agnn.kernels._backends import implementation
 
@@ -25,8 +24,6 @@ FACTS: Final = 4  # numbers per row, in 16 bytes; the last is unused
 INVERSE_NORM = 0
 INVERSE_TOTAL = 1
 SLOPE = 2
-# Below this beta a whole row could underflow under the constant shift of the scores.
-_LOWEST_BETA: Final = -40.0
 _LONGEST_RUN: Final = 256  # rows, so that threads can share them
 _LONGEST_ROW: Final = 1024  # entries that one of several rows of a block of a GPU may have
 
@@ -48,12 +45,12 @@ class Runs:
         starts = np.flatnonzero(steps == 1)
         ends = np.flatnonzero(steps == -1)
         counts = -(-(ends - starts) // _LONGEST_RUN)
-        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        first = np.repeat(starts, counts) + place * _LONGEST_RUN
-        last = np.minimum(first + _LONGEST_RUN, np.repeat(ends, counts))
+        number = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        begins = np.repeat(starts, counts) + number * _LONGEST_RUN
+        stops = np.minimum(begins + _LONGEST_RUN, np.repeat(ends, counts))
         lengths = np.diff(offsets) * rows
         long = np.flatnonzero(lengths > _LONGEST_ROW)
-        return cls(first.astype(np.uint64), last.astype(np.uint64), int(lengths.sum()), long)
+        return cls(begins.astype(np.uint64), stops.astype(np.uint64), int(lengths.sum()), long)
 
     def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """The rows with few entries and those with many, on a device."""
@@ -127,16 +124,6 @@ def part_rows(backend: str, device: str) -> PartRows:
     return cast(PartRows, implementation("part_rows", backend, device))
 
 
-def check_betas(beta: Tensor) -> None:
-    """Raise where a beta is too low for the constant shift."""
-    lowest = float(beta.detach().min())
-    if lowest < _LOWEST_BETA:
-        raise UnavailableError(
-            f"a beta is {lowest:.1f}; below {_LOWEST_BETA:.0f} a graph in parts cannot be trained. "
-            f"Use a lower learning rate, or one process."
-        )
-
-
 # The definition, in plain torch.
 
 
@@ -169,7 +156,7 @@ def _weights(h: Tensor, beta: Tensor, facts: Tensor, i: Tensor, j: Tensor) -> tu
     return torch.where(inverse[:, i] > 0, e, 1.0), cosine
 
 
-def _given(graph: Graph, edges: Tensor, dtype: torch.dtype) -> Tensor:
+def _edge_weights(graph: Graph, edges: Tensor, dtype: torch.dtype) -> Tensor:
     """The weights that the graph has for these edges; ones where it has none."""
     weights = graph.weights_as(dtype)
     return torch.ones(1, dtype=dtype, device=edges.device) if weights is None else weights[edges]
@@ -185,7 +172,7 @@ def attend(graph: Graph, h: Tensor, beta: Tensor, facts: Tensor, runs: Runs, out
     rows, edges = _edges(graph, runs)
     i = graph.receivers[edges]
     j = graph.senders[edges]
-    e = _weights(h, beta, facts, i, j)[0] * _given(graph, edges, h.dtype)
+    e = _weights(h, beta, facts, i, j)[0] * _edge_weights(graph, edges, h.dtype)
     loops = _own_weights(beta, facts, rows)
     total = h.new_zeros(h.shape[:2])
     state = torch.zeros_like(h)
@@ -219,17 +206,17 @@ def attend_back(
     inverse = facts[:, :, 0]
     scale = facts[:, :, 1]
     slope = facts[:, :, 2]
-    given = _given(graph, edges, h.dtype)
+    weights = _edge_weights(graph, edges, h.dtype)
     e, cosine = _weights(h, beta, facts, i, j)
-    e = e * given
-    back = _weights(h, beta, facts, j, i)[0] * given  # of the weight alone where row j is zero
+    e = e * weights
+    back = _weights(h, beta, facts, j, i)[0] * weights  # of the weight alone where row j is zero
     pull = ((g[:, i] * h[:, j]).sum(-1) - slope[:, i]) * scale[:, i]
     push = ((g[:, j] * h[:, i]).sum(-1) - slope[:, j]) * scale[:, j]
     is_turned = (inverse[:, i] > 0) & (inverse[:, j] > 0)
-    both = torch.where(is_turned, beta[:, None] * e * (pull + push), 0.0)
+    by_cosine = torch.where(is_turned, beta[:, None] * e * (pull + push), 0.0)
     unit = h * inverse[..., None]
-    turned = torch.zeros_like(h).index_add_(1, i, both[..., None] * unit[:, j])
-    along = torch.zeros_like(scale).index_add_(1, i, both * cosine)
+    turned = torch.zeros_like(h).index_add_(1, i, by_cosine[..., None] * unit[:, j])
+    along = torch.zeros_like(scale).index_add_(1, i, by_cosine * cosine)
     loops = _own_weights(beta, facts, rows) * scale[:, rows]
     valued = torch.zeros_like(h)
     valued[:, rows] = loops[..., None] * g[:, rows]

@@ -15,7 +15,7 @@ from agnn.data import NodeData, Split
 from agnn.graph import SparseFeatures, SparseMatrix, adjacency
 from agnn.methods._planetoid._contexts import Batches, Paths, label_paths, walk_paths, within
 from agnn.methods._planetoid._state import Start, State
-from agnn.networks import Count, Method, Outcome, Task, require_features
+from agnn.networks import Count, Method, Outcome, Task
 
 _BYTES_AT_ONCE = 2**32  # of GPU memory, for the logits of replicas that are trained together
 
@@ -55,7 +55,7 @@ class Variant(Method):
 
     def run(self, task: Task) -> Outcome:
         """Train the replicas of a split together, as many as fit, and score every node."""
-        require_features(task.data, self.name)
+        task.data.check_features(self.name)
         together: dict[int, list[int]] = {}
         # The step is chosen while a replica is trained: the others' folds have no scores yet.
         replace(task, passes=()).require_held_out("to choose the step on")
@@ -64,9 +64,9 @@ class Variant(Method):
         scores: dict[int, Tensor] = {}
         for replicas in together.values():
             size = self.replicas_at_once(task)
-            for first in range(0, len(replicas), size):
-                some = replicas[first : first + size]
-                scores.update(zip(some, self._scores(task, some, len(scores)), strict=True))
+            for start in range(0, len(replicas), size):
+                group = replicas[start : start + size]
+                scores.update(zip(group, self._scores(task, group, len(scores)), strict=True))
         return Outcome(torch.stack([scores[r] for r in range(len(task.seeds))]))
 
     def replicas_at_once(self, task: Task) -> int:
@@ -94,16 +94,16 @@ class Variant(Method):
         """What the initial weights of these replicas of one split depend on."""
         data = task.data
         features = SparseFeatures.from_scipy(data.features * np.float32(self.scale))
-        places = np.full(data.nodes + 1, -1)
-        seen = self.context_nodes(data, task.splits[replicas[0]])
-        places[seen] = np.arange(seen.size)
+        positions = np.full(data.nodes + 1, -1)
+        context_nodes = self.context_nodes(data, task.splits[replicas[0]])
+        positions[context_nodes] = np.arange(context_nodes.size)
         degrees = np.bincount(data.edges.ravel(), minlength=data.nodes)
         isolated = torch.from_numpy(np.flatnonzero(degrees == 0)).to(task.device)
         sources = [np.random.default_rng(task.seeds[r]) for r in replicas]
         return Start(
             features.to(task.device),
             data.classes,
-            places,
+            positions,
             isolated,
             sources,
             task.device,
@@ -129,7 +129,7 @@ class Variant(Method):
         x = features.select(train)
         x_watched = features.select(watched)
         best = torch.full((len(replicas),), -1, device=task.device)
-        kept = [tensor.detach().clone() for tensor in state.answering]
+        best_tensors = [tensor.detach().clone() for tensor in state.answering]
         beside = iter(enumerate(schedule.epochs.tolist()))
         batch, due = next(beside, (0, -1))
         for epoch in range(self.epochs):
@@ -138,14 +138,14 @@ class Variant(Method):
                 batch, due = next(beside, (0, -1))
             state.learn_labels(train, x, labels[train], self.learning_rate)
             right = (state.scores(watched, x_watched).argmax(2) == labels[watched]).sum(1)
-            for live, held in zip(state.answering, kept, strict=True):
+            for live, held in zip(state.answering, best_tensors, strict=True):
                 is_better = (right > best).view(-1, *[1] * (live.dim() - 1))
                 torch.where(is_better, live.detach(), held, out=held)
             best = torch.maximum(best, right)
             if task.progress is not None:
                 done = before * self.epochs + len(replicas) * (epoch + 1)
                 task.progress(done, len(task.seeds) * self.epochs)
-        for live, held in zip(state.answering, kept, strict=True):
+        for live, held in zip(state.answering, best_tensors, strict=True):
             live.detach().copy_(held)
 
 

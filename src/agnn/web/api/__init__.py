@@ -13,8 +13,7 @@
 
 from agnn.web.api._application import (
     ServeOptions as ServeOptions,
-    checked_token as checked_token,
-    read_token as read_token,
+    find_token as find_token,
     served_application as served_application,
 )
 from agnn.web.api._served_model import ServedModel as ServedModel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -83,21 +84,26 @@ def _in_turn(app: Application) -> Application:
     return ask
 
 
-def checked_token(token: str, origin: str) -> str:
-    """The token without spaces around it; raises unless a header can carry it."""
-    stripped = token.strip()
-    if not _TOKEN_FORM.fullmatch(stripped):
+def find_token(path: Path | None, variable: str) -> str | None:
+    """Return the token in a file, else in a variable of the environment; None without either.
+
+    It has no spaces around it. Raises unless a header can carry it.
+    """
+    if path is None:
+        token = os.environ.get(variable)
+        origin = f"the environment's {variable}"
+    else:
+        origin = f"'{path}'"
+        try:
+            with path.open(encoding="utf-8") as stream:
+                token = stream.read(10_000)
+        except UnicodeDecodeError as error:
+            raise InputError(f"the token file '{path}' is not text.") from error
+    if token is None:
+        return None
+    if not _TOKEN_FORM.fullmatch(token.strip()):
         raise InputError(
             f"the token in {origin} must be 16 to 500 letters, digits or . _ ~ + / = - signs; such "
             f"as python -c 'import secrets; print(secrets.token_urlsafe())' prints."
         )
-    return stripped
-
-
-def read_token(path: Path) -> str:
-    """The token in a file."""
-    try:
-        with path.open(encoding="utf-8") as stream:
-            return checked_token(stream.read(10_000), f"'{path}'")
-    except UnicodeDecodeError as error:
-        raise InputError(f"the token file '{path}' is not text.") from error
+    return token.strip()
