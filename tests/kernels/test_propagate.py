@@ -8,7 +8,7 @@ from torch import Tensor
 
 from agnn.graph import Propagation
 from agnn.kernels import propagate
-from properties import CPU_BACKENDS, FAST_BACKENDS, WIDTHS, assert_close, gradients
+from properties import CPU_BACKENDS, FAST_BACKENDS, WIDTHS, assert_close, assert_same_bits, gradients
 from zoo import ZOO, zoo_graph
 
 
@@ -50,6 +50,19 @@ def test_every_backend_equals_the_reference(backend, name, width, replicas):
         for one, other in zip(product(name, h, backend), exact, strict=True):
             assert one.dtype == dtype
             assert_close(one, other, tolerance)
+
+
+@pytest.mark.parametrize("width", [3, 7, 20])
+@pytest.mark.parametrize("backend", CPU_BACKENDS)
+def test_a_replica_has_the_same_bits_alone_as_beside_others_in_a_vector(backend, width):
+    h = ZOO["random"].states(5, width, torch.float32).requires_grad_()
+    together = propagate(weights("random", h.dtype), h, backend=backend)
+    (slopes,) = torch.autograd.grad(together.square().sum(), h)
+    for replica in range(5):
+        one = h[replica : replica + 1]
+        alone = propagate(weights("random", h.dtype), one, backend=backend)
+        assert_same_bits(together[replica], alone[0])
+        assert_same_bits(slopes[replica], torch.autograd.grad(alone.square().sum(), one)[0][0])
 
 
 @pytest.mark.parametrize("backend", CPU_BACKENDS)

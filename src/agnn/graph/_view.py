@@ -38,7 +38,7 @@ class ReceptiveField:
         """The number of propagation layers the field is deep enough for."""
         return len(self.sizes) - 1
 
-    @property
+    @cached_property
     def edge_ids(self) -> Tensor:
         """Where each edge stands in the whole graph; [m'] int64."""
         if self.kept_edges is None:

@@ -55,6 +55,12 @@ from agnn.kernels._dropout import (
     dropout as dropout,
     random_words as random_words,
 )
+from agnn.kernels._dropped_propagate import (
+    DroppedPropagateLink as DroppedPropagateLink,
+    EntryDropout as EntryDropout,
+    dropped_propagate as dropped_propagate,
+)
+from agnn.kernels._layer_norm import LayerNormLink as LayerNormLink, layer_norm as layer_norm
 from agnn.kernels._links import (
     ELU as ELU,
     Anchor as Anchor,

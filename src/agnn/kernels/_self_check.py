@@ -22,6 +22,8 @@ from agnn.kernels._cosine_attention import cosine_attention
 from agnn.kernels._cross_entropy import cross_entropy
 from agnn.kernels._dense_linear import dense_linear
 from agnn.kernels._dropout import Dropout, dropout
+from agnn.kernels._dropped_propagate import EntryDropout, dropped_propagate
+from agnn.kernels._layer_norm import layer_norm
 from agnn.kernels._links import feature_linear
 from agnn.kernels._neighbour_sample import sample_neighbours
 from agnn.kernels._part_rows import FACTS, Matrices, Runs, part_rows
@@ -159,6 +161,16 @@ def _propagate(backend: str, device: str) -> list[Tensor]:
     return _with_gradients(propagate(Propagation.symmetric(_graph(device)), h, backend=backend), h)
 
 
+def _dropped_propagate(backend: str, device: str) -> list[Tensor]:
+    graph = _graph(device)
+    h = _leaf(device, 3, _REPLICAS, _NODES, 7)
+    stream = _dropout(device)
+    labels = (torch.arange(count, device=device) for count in (graph.edges, _NODES))
+    drop = EntryDropout(stream.at(0), stream.at(1), *labels)
+    out = dropped_propagate(Propagation.symmetric(graph), h, drop, backend=backend)
+    return _with_gradients(out, h)
+
+
 def _sparse_linear(backend: str, device: str) -> list[Tensor]:
     weight = _leaf(device, 6, 2, _FEATURES, _WIDTH)
     bias = _leaf(device, 7, 2, _WIDTH)
@@ -191,6 +203,11 @@ def _dropout_alone(backend: str, device: str) -> list[Tensor]:
     h = _states(device)
     rows = torch.arange(_NODES, device=device)
     return _with_gradients(dropout(h, rows, _dropout(device).at(0), backend=backend), h)
+
+
+def _layer_norm(backend: str, device: str) -> list[Tensor]:
+    h = _states(device)
+    return _with_gradients(layer_norm(h, backend=backend), h)
 
 
 def _cross_entropy(backend: str, device: str) -> list[Tensor]:
@@ -275,10 +292,12 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     "additive_attention": _additive_attention,
     "weighted_sum": _weighted_sum,
     "propagate": _propagate,
+    "dropped_propagate": _dropped_propagate,
     "sparse_linear": _sparse_linear,
     "shared_linear": _shared_linear,
     "dense_linear": _dense_linear,
     "dropout": _dropout_alone,
+    "layer_norm": _layer_norm,
     "cross_entropy": _cross_entropy,
     "consistency": _consistency,
     "adam": _adam,

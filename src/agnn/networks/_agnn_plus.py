@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, cast
-
-import torch
+from typing import Any, ClassVar, Final, Self, cast
 
 from agnn.data import NodeData, Scaling
 from agnn.errors import InputError
@@ -33,7 +31,7 @@ from agnn.networks._model import (
     at,
     rows_by_layer,
 )
-from agnn.networks._network import from_attributes, presets_by_dataset
+from agnn.networks._network import LONG_STEP, from_attributes, presets_by_dataset
 from agnn.networks._protocol import Count, NotNegative, Positive, Presets, Rate, Share, register
 from agnn.training import (
     BestScore,
@@ -95,14 +93,8 @@ _BY_DATASET: Mapping[str, Mapping[str, Any]] = {
         "confidence": 0.4, "patience": 100, "epochs": 600,
     },
 }  # fmt: skip
-# Steps take about a second at this work on one CPU core, and on a GPU at 300 times as much.
-_WORK_PER_SECOND: Final = 1e9
-_GPU_AS_CORES: Final = 300
-_LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
-_LONGEST_STEP: Final = 2.0
+_LONGEST_STEP: Final = 2.0  # seconds
 _FEW_PER_CLASS: Final = 20  # labels
-# What loses nothing on average; see docs/notes/defaults.md.
-_LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 
 @register
@@ -157,43 +149,21 @@ class AGNNPlus(CosineAttentionNetwork):
         *,
         by_rows: bool = False,
         given: Collection[str] = (),
-    ) -> AGNNPlus:
+    ) -> Self:
         """Return the method, smaller where a step would take long.
 
-        States are narrower and the patience is shorter where it `is_slow`. Without consistency,
-        which takes one version and reads only what the training nodes depend on, where it would
-        still take more than two seconds, or half a second with few labels, which may not carry it;
-        and on sampled neighbourhoods and divided rows.
+        After what every network does, without consistency, which takes one version and reads only
+        what the training nodes depend on, where a step would still take more than two seconds, or
+        half a second with few labels, which may not carry it; and on sampled neighbourhoods and
+        divided rows.
         """
-        method = self
-        if self.is_slow(data, replicas, device):
-            smaller = {
-                name: min(limit, getattr(self, name))
-                for name, limit in _LIMITS.items()
-                if name not in given
-            }
-            method = method.with_fields(**smaller)
+        method = super().reduced(data, replicas, device, given=given)
         has_few = data.labelled.size < _FEW_PER_CLASS * data.classes
-        longest = _LONG_STEP if has_few else _LONGEST_STEP
+        longest = LONG_STEP if has_few else _LONGEST_STEP
         is_kept = method.step_seconds(data, replicas, device) <= longest
         if "strength" in given or (is_kept and not self.fanout and not by_rows):
             return method
         return method.simplified
-
-    def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
-        """Return whether a step takes more than half a second."""
-        return self.step_seconds(data, replicas, device) > _LONG_STEP
-
-    def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
-        """Return about how long a step takes.
-
-        Its work is taken as replicas x versions x (layers x (2 edges + nodes) + non-zero features)
-        x width.
-        """
-        lines = self.layers * (2 * data.edges.shape[1] + data.nodes) + data.features.nnz
-        operations = float(replicas) * self.versions_per_step * lines * self.hidden
-        cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
-        return float(operations / (_WORK_PER_SECOND * cores))
 
     @property
     def versions_per_step(self) -> int:

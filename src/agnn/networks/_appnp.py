@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
 from agnn.graph import View
 from agnn.kernels import (
     Anchor,
     Blend,
+    DroppedPropagateLink,
     Dropout,
+    EntryDropout,
     Link,
     PropagateLink,
     ReLU,
-    WeightedSumLink,
-    dropout,
 )
 from agnn.networks._layers import FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, OUTPUT, ModelShape, NodeModel, at, rows_by_layer
@@ -62,18 +60,10 @@ class APPNPModel(NodeModel):
         weights = view.symmetric_propagation
         if stream is None:
             return PropagateLink(weights, rows, self.backend)
-        graph = weights.graph
-        field = view.field
-        count = graph.edges_of(rows)
-
-        def draw(values: Tensor, labels: Tensor, place: int) -> Tensor:
-            columns = values[None, :, None].expand(self.replicas, -1, 1)
-            return dropout(columns, labels, stream.at(place), backend=self.backend)
-
         # Draws belong to an edge's or node's index in the full graph.
-        edges = draw(weights.edge_weights[:count], field.edge_ids[:count], place)
-        loops = draw(weights.loop_weights[:rows], field.nodes[:rows], place + 1)
-        return WeightedSumLink(graph, edges, loops, self.backend)
+        field = view.field
+        drop = EntryDropout(stream.at(place), stream.at(place + 1), field.edge_ids, field.nodes)
+        return DroppedPropagateLink(weights, rows, drop, self.backend)
 
 
 @register

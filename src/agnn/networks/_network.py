@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from agnn.data import NodeData, Scaling
@@ -53,6 +54,12 @@ _DENSE = 0.25  # share of stored entries from which the input is a dense matrix
 # and the parts that training and watched nodes read.
 _INPUT_BYTES = 28
 _PROPAGATED_BYTES = 80  # propagated as sparse matrices of double precision
+# Steps take about a second at this work on one CPU core, and on a GPU at 300 times as much.
+_WORK_PER_SECOND: Final = 1e9
+_GPU_AS_CORES: Final = 300
+LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
+# What loses nothing on average; see docs/notes/defaults.md.
+_LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 
 @dataclass(frozen=True)
@@ -159,6 +166,40 @@ class NetworkMethod(Method):
         """
         scaling = self.scaling if self.scaling == "none" else suited_scaling(data)
         return self.with_fields(scaling=scaling)
+
+    def reduced(
+        self,
+        data: NodeData,
+        replicas: int,
+        device: str,
+        *,
+        by_rows: bool = False,
+        given: Collection[str] = (),
+    ) -> Self:
+        """Return the method with narrower states and a shorter patience where it `is_slow`."""
+        if not self.is_slow(data, replicas, device):
+            return self
+        limits = {name: limit for name, limit in _LIMITS.items() if name not in given}
+        return self.with_fields(
+            **{name: limit for name, limit in limits.items() if (getattr(self, name, 0) or 0) > limit}
+        )
+
+    def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
+        """Return whether a step takes more than half a second."""
+        return self.step_seconds(data, replicas, device) > LONG_STEP
+
+    def step_seconds(self, data: NodeData, replicas: int, device: str) -> float:
+        """Return about how long a step takes."""
+        work = replicas * self.versions_per_step * self.work(data)
+        cores = _GPU_AS_CORES if device.startswith("cuda") else torch.get_num_threads()
+        return work / (_WORK_PER_SECOND * cores)
+
+    def work(self, data: NodeData) -> float:
+        """Return the work of a step of one replica, in numbers of states that edges read.
+
+        0 where nobody has measured it.
+        """
+        return 0.0
 
     def build(
         self, features: int, classes: int, seeds: Sequence[int] = (0,), backend: str = "auto"
@@ -304,6 +345,11 @@ class HiddenNetwork(NetworkMethod):
     dropout: float = 0.5  # share of inputs and states that a step drops
     epochs: int = 200  # at most
     watched: Part = "validation"  # the nodes by which the epoch is chosen
+
+    def work(self, data: NodeData) -> float:
+        """(layers x (2 edges + nodes) + non-zero features) x width."""
+        lines = self.propagation_steps * (2 * data.edges.shape[1] + data.nodes)
+        return float((lines + data.features.nnz) * self.hidden)
 
     def selection(self) -> Selection:
         """Return the rule with the settings that the network has under the same names."""

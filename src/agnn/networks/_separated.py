@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from agnn.data import NodeData, Scaling
 from agnn.graph import View
-from agnn.kernels import Dropout, DropoutLink, Link, PropagateLink
+from agnn.kernels import Dropout, DropoutLink, LayerNormLink, Link, PropagateLink
 from agnn.networks._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork
@@ -94,7 +94,9 @@ class SeparatedModel(NodeModel):
 
     def normalisation_links(self) -> list[Link]:
         """Return norm(h) as links, none where it is left out."""
-        return [_LayerNorm()] if self.normalisation == "layer" else []
+        if self.normalisation == "none":
+            return []
+        return [LayerNormLink(self.last.weight.device, self.backend)]
 
     def propagation_link(self, view: View, layer: int, rows: int) -> Link:
         """Return P(t) Z at the first `rows` nodes."""
@@ -116,26 +118,6 @@ class _GELU(Link):
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the input."""
         return torch.ops.aten.gelu_backward(gradient, self.saved[0]), ()
-
-
-class _LayerNorm(Link):
-    """Every row with mean 0 and variance 1."""
-
-    is_gate: ClassVar[bool] = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        """The output; the input is kept, with the mean and the inverse deviation of its rows."""
-        out, means, scales = torch.native_layer_norm(x, x.shape[-1:], None, None, 1e-5)
-        self.saved = (x, means, scales)
-        return out
-
-    def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The gradient at the input."""
-        x, means, scales = self.saved
-        operation = torch.ops.aten.native_layer_norm_backward
-        is_asked = [True, False, False]  # it has neither a weight nor a bias
-        shape = list(x.shape[-1:])
-        return operation(gradient, x, shape, means, scales, None, None, is_asked)[0], ()
 
 
 class _SeparatedBlock(Link):

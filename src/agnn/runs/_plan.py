@@ -219,8 +219,9 @@ class Plan:
         choice = challenge(
             self.method, self._prepare, self._choosing_task(), class_weight, on_tried
         )
-        method = choice.method
+        # One that replaces the default is what this training can afford of it, as the default is.
         count = len(self.seeds)
+        method = choice.method.reduced(self.data, count, self.device)
         if not method.is_random and len(set(self.splits)) == 1 and self.training.seeds is None:
             count = 1  # the others would be copies
         splits = self.splits[:count]

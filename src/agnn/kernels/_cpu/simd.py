@@ -195,6 +195,21 @@ def trailing_zeros(typing: Any, word: Any) -> Any:
 
 
 @_intrinsic
+def bits_of(typing: Any, flags: Any) -> Any:
+    """The first 64 flags of an array of bytes as the bits of a word, the first as the lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(ir.IntType(8), 64)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        vector = builder.load(builder.bitcast(data, kind.as_pointer()))
+        vector.align = 1
+        is_set = builder.icmp_unsigned("!=", vector, ir.Constant(kind, [0] * 64))
+        return builder.bitcast(is_set, ir.IntType(64))
+
+    return types.uint64(flags), generate
+
+
+@_intrinsic
 def where_positive(typing: Any, vector: Any, yes: Any, no: Any) -> Any:
     """`yes` in the lanes in which `vector` is above zero, `no` in the others."""
 

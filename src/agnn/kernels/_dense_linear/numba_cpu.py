@@ -30,6 +30,7 @@ U = np.uint64
 _LANES = U(LANES)
 GROUP = 4  # rows
 _GROUP = U(GROUP)
+_PAIR = U(2 * LANES)
 
 
 @inline
@@ -58,6 +59,29 @@ def _products(block: Any, d: Any, matrix: Any, start: Any, out: Any, first: Any,
     one = U(d)
     two = U(2) * one
     three = U(3) * one
+    while count == _GROUP and first + _PAIR <= last:  # eight sums: four wait for themselves
+        a0 = a1 = a2 = a3 = load(start, first)
+        b0 = b1 = b2 = b3 = load(start, first + _LANES)
+        for t in range(U(d)):
+            left = load(w, t * U(k) + first)
+            right = load(w, t * U(k) + first + _LANES)
+            a0 = fma(x[t], left, a0)
+            b0 = fma(x[t], right, b0)
+            a1 = fma(x[t + one], left, a1)
+            b1 = fma(x[t + one], right, b1)
+            a2 = fma(x[t + two], left, a2)
+            b2 = fma(x[t + two], right, b2)
+            a3 = fma(x[t + three], left, a3)
+            b3 = fma(x[t + three], right, b3)
+        store(out, rows[0] * U(k) + first, a0)
+        store(out, rows[0] * U(k) + first + _LANES, b0)
+        store(out, rows[1] * U(k) + first, a1)
+        store(out, rows[1] * U(k) + first + _LANES, b1)
+        store(out, rows[2] * U(k) + first, a2)
+        store(out, rows[2] * U(k) + first + _LANES, b2)
+        store(out, rows[3] * U(k) + first, a3)
+        store(out, rows[3] * U(k) + first + _LANES, b3)
+        first += _PAIR
     for c in range(first, last, _LANES):
         if count == _GROUP:
             a0 = a1 = a2 = a3 = load(start, c)
@@ -87,7 +111,28 @@ def _outer_sums(block: Any, d: Any, gradient: Any, dw: Any, first: Any, last: An
     one = U(d)
     two = U(2) * one
     three = U(3) * one
-    for c in range(U(0), U(k), _LANES):
+    begin = U(0)
+    while count == _GROUP and begin + _PAIR <= U(k):
+        g0 = load(g, rows[0] * U(k) + begin)
+        g1 = load(g, rows[1] * U(k) + begin)
+        g2 = load(g, rows[2] * U(k) + begin)
+        g3 = load(g, rows[3] * U(k) + begin)
+        f0 = load(g, rows[0] * U(k) + begin + _LANES)
+        f1 = load(g, rows[1] * U(k) + begin + _LANES)
+        f2 = load(g, rows[2] * U(k) + begin + _LANES)
+        f3 = load(g, rows[3] * U(k) + begin + _LANES)
+        for t in range(first, last):
+            at = t * U(k) + begin
+            left = fma(x[t], g0, load(dw, at))
+            right = fma(x[t], f0, load(dw, at + _LANES))
+            left = fma(x[t + one], g1, left)
+            right = fma(x[t + one], f1, right)
+            left = fma(x[t + two], g2, left)
+            right = fma(x[t + two], f2, right)
+            store(dw, at, fma(x[t + three], g3, left))
+            store(dw, at + _LANES, fma(x[t + three], f3, right))
+        begin += _PAIR
+    for c in range(begin, U(k), _LANES):
         if count == _GROUP:
             g0 = load(g, rows[0] * U(k) + c)
             g1 = load(g, rows[1] * U(k) + c)

@@ -1,4 +1,7 @@
-"""Fixed propagation in compiled CPU code; the backward pass is the same loop, transposed."""
+"""Fixed propagation in compiled CPU code; the backward pass is the same loop, transposed.
+
+Where rows are no whole vectors, as those of class scores, several replicas share the vectors.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import numpy as np
 from torch import Tensor
 
 from agnn.graph import Propagation
+from agnn.kernels._cpu.blocks import as_blocks, from_blocks
 from agnn.kernels._cpu.simd import LANES, fma, inline, load, scale, splat, store
-from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
+from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows
 
 U = np.uint64
 _ONE = U(1)
@@ -45,14 +49,15 @@ def _rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
 
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
-    lines, d = as_lines(h)
-    replicas = h.shape[0]
-    cost = replicas * (propagation.graph.edges + rows) // 2
-    out, out_lines = new_lines(replicas, rows, d, h.dtype)
+    replicas, readable, width = h.shape
+    is_whole = width % LANES == 0  # vectors; else the replicas share some
+    lines, d = as_lines(h) if is_whole else (as_blocks(h), LANES)
+    out, out_lines = new_lines(len(lines), rows, d, h.dtype)
+    cost = len(lines) * (propagation.graph.edges + rows) // 2
     loops = propagation.loop_weights.numpy()
     matrix = (*propagation.graph.arrays[:2], weights.numpy(), loops)
-    run_by_rows(_rows, (matrix, lines, h.shape[1], d, out_lines), replicas, rows, cost)
-    return without_padding(out, h.shape[2])
+    run_by_rows(_rows, (matrix, lines, readable, d, out_lines), len(lines), rows, cost)
+    return out if is_whole else from_blocks(out_lines, h, rows)
 
 
 def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:

@@ -14,7 +14,16 @@ import torch
 from torch import Tensor
 
 from agnn.graph import DenseFeatures, UsualNumbers
-from agnn.kernels._cpu.simd import LANES, add, inline, load, splat, store, trailing_zeros
+from agnn.kernels._cpu.simd import (
+    LANES,
+    add,
+    bits_of,
+    inline,
+    load,
+    splat,
+    store,
+    trailing_zeros,
+)
 from agnn.kernels._cpu.threads import (
     as_lines,
     pieces_of,
@@ -35,14 +44,18 @@ _COLUMNS = U(64)  # whose rows of the weight stay in the nearest cache
 
 
 @inline
-def _listed_columns(draw: Any, label: Any, begin: Any, end: Any) -> Any:
-    """The fewer of the columns that a row drops and keeps, as bits from `begin` on."""
-    words = row_state(draw.key, draw.state, label)
+def _list_columns(draw: Any, labels: Any, begin: Any, end: Any, flags: Any, out: Any) -> None:
+    """The fewer of the columns that each row drops and keeps, as bits from `begin` on.
+
+    `flags` are 64 bytes to work on, zero from the number of columns on. All rows come first: what
+    follows a row's bits is a loop of unknown length, and a wrong guess would stop its hash.
+    """
     are_kept = draw.threshold > _HALF
-    bits = U(0)
-    for t in range(end - begin):
-        bits |= U(is_kept(words, t + begin, draw.threshold) == are_kept) << U(t)
-    return bits
+    for i in range(labels.size):
+        words = row_state(draw.key, draw.state, labels[i])
+        for t in range(end - begin):  # not into the word at once: of this LLVM makes vectors
+            flags[t] = is_kept(words, t + begin, draw.threshold) == are_kept
+        out[i] = bits_of(flags)
 
 
 @inline
@@ -52,10 +65,13 @@ def _listed_sums(operands: Any, r: Any, first: Any, last: Any) -> None:
     source = sources[r]
     out = lines[r]
     draw = draw_of(drop, r, source)
+    words = np.empty(last - first, np.uint64)
     for begin in range(U(0), U(width), _COLUMNS):
         end = min(begin + _COLUMNS, U(width))
+        flags = np.zeros(_COLUMNS, np.uint8)
+        _list_columns(draw, labels[first:last], begin, end, flags, words)
         for i in range(first, last):
-            listed = _listed_columns(draw, labels[i], begin, end)
+            listed = words[i - first]
             at = i * U(d)
             k = U(0)
             while k + _FOUR <= U(d):  # four sums at a time: one would wait for its last addition
@@ -94,12 +110,15 @@ def _sums_by_column(operands: Any, r: Any, first: Any, last: Any) -> None:
     out = lines[r]
     draw = draw_of(drop, r, gradient)
     zero = gradient.dtype.type(0)
+    words = np.empty(labels.size, np.uint64)
     for begin in range(first, last, _COLUMNS):
         end = min(begin + _COLUMNS, last)
+        flags = np.zeros(_COLUMNS, np.uint8)
+        _list_columns(draw, labels, begin, end, flags, words)
         for at in range(begin * U(d), end * U(d), _LANES):
             store(out, at, splat(zero))
         for i in order:
-            listed = _listed_columns(draw, labels[i], begin, end)
+            listed = words[i]
             k = U(0)
             while k + _FOUR <= U(d):
                 s0 = load(gradient, i * U(d) + k)
