@@ -1,4 +1,4 @@
-"""Propagation with dropped entries: the reference is a dense product, every backend the reference."""
+"""Propagation with dropped entries: the reference is P h written out, every backend it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from torch import Tensor
 from agnn.errors import InputError
 from agnn.graph import Propagation
 from agnn.kernels import Dropout, EntryDropout, dropped_propagate, random_words
-from properties import CPU_BACKENDS, FAST_BACKENDS, WIDTHS, assert_close, assert_same_bits, gradients
+from properties import (
+    CPU_BACKENDS,
+    FAST_BACKENDS,
+    WIDTHS,
+    assert_close,
+    assert_same_bits,
+    gradients,
+)
 from zoo import ZOO, zoo_graph
 
 RATES = (0.5, 0.25, 0.0)

@@ -7,7 +7,14 @@ import torch
 from torch import Tensor
 
 from agnn.kernels import layer_norm
-from properties import CPU_BACKENDS, FAST_BACKENDS, WIDTHS, assert_close, assert_same_bits, gradients
+from properties import (
+    CPU_BACKENDS,
+    FAST_BACKENDS,
+    WIDTHS,
+    assert_close,
+    assert_same_bits,
+    gradients,
+)
 
 
 def formula(x: Tensor) -> Tensor:

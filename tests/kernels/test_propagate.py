@@ -8,7 +8,14 @@ from torch import Tensor
 
 from agnn.graph import Propagation
 from agnn.kernels import propagate
-from properties import CPU_BACKENDS, FAST_BACKENDS, WIDTHS, assert_close, assert_same_bits, gradients
+from properties import (
+    CPU_BACKENDS,
+    FAST_BACKENDS,
+    WIDTHS,
+    assert_close,
+    assert_same_bits,
+    gradients,
+)
 from zoo import ZOO, zoo_graph
 
 

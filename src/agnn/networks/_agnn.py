@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -29,6 +29,13 @@ class CosineAttentionNetwork(DeepNetwork):
     # Paper: "all the learnable weights" are decayed. Its PubMed figure (79.9) is met with the betas
     # left out (80.0) and missed with them in (79.2): a calibration on a test figure.
     decayed: ClassVar[tuple[str, ...]] = ("first.*", "last.*")
+    # What loses nothing on average; see docs/notes/defaults.md.
+    limits: ClassVar[Mapping[str, int]] = {"hidden": 32, "patience": 50}
+
+    def work(self, data: NodeData) -> float:
+        """(layers x (2 edges + nodes) + non-zero features) x width."""
+        lines = self.layers * (2 * data.edges.shape[1] + data.nodes) + data.features.nnz
+        return float(lines * self.hidden)
 
     @property
     def betas(self) -> tuple[Beta, ...]:

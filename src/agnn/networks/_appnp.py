@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agnn.data import NodeData
 from agnn.graph import View
 from agnn.kernels import (
     Anchor,
     Blend,
-    DroppedPropagateLink,
     Dropout,
+    DroppedPropagateLink,
     EntryDropout,
     Link,
     PropagateLink,
@@ -79,6 +81,7 @@ class APPNP(HiddenNetwork):
     hops: ClassVar[int | str] = "steps"
     rule: ClassVar[type[Selection]] = BestThenLowest
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
+    limits: ClassVar[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
     hidden: Count = 64
     steps: Count = 10  # K: of the power iteration
@@ -86,3 +89,8 @@ class APPNP(HiddenNetwork):
     weight_decay: float = 5e-3
     epochs: int = 2000
     patience: Count = 100  # epochs without progress that end the training
+
+    def work(self, data: NodeData) -> float:
+        """Steps x (2 edges + nodes) x classes + non-zero features x width."""
+        lines = self.steps * (2 * data.edges.shape[1] + data.nodes)
+        return float(lines * data.classes + data.features.nnz * self.hidden)

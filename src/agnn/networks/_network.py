@@ -58,8 +58,6 @@ _PROPAGATED_BYTES = 80  # propagated as sparse matrices of double precision
 _WORK_PER_SECOND: Final = 1e9
 _GPU_AS_CORES: Final = 300
 LONG_STEP: Final = 0.5  # seconds: some minutes for the steps that a training takes
-# What loses nothing on average; see docs/notes/defaults.md.
-_LIMITS: Final[Mapping[str, int]] = {"hidden": 32, "patience": 50}
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,8 @@ class NetworkMethod(Method):
 
     # steps over the edges that the model takes, or the field that has their number
     hops: ClassVar[int | str]
+    # the most that some fields may be where a step takes long
+    limits: ClassVar[Mapping[str, int]] = {}
 
     @property
     def propagation_steps(self) -> int:
@@ -176,13 +176,15 @@ class NetworkMethod(Method):
         by_rows: bool = False,
         given: Collection[str] = (),
     ) -> Self:
-        """Return the method with narrower states and a shorter patience where it `is_slow`."""
+        """Return the method within its `limits` where it `is_slow`."""
         if not self.is_slow(data, replicas, device):
             return self
-        limits = {name: limit for name, limit in _LIMITS.items() if name not in given}
-        return self.with_fields(
-            **{name: limit for name, limit in limits.items() if (getattr(self, name, 0) or 0) > limit}
-        )
+        smaller = {
+            name: limit
+            for name, limit in self.limits.items()
+            if name not in given and (getattr(self, name) or 0) > limit
+        }
+        return self.with_fields(**smaller)
 
     def is_slow(self, data: NodeData, replicas: int, device: str) -> bool:
         """Return whether a step takes more than half a second."""
@@ -195,7 +197,7 @@ class NetworkMethod(Method):
         return work / (_WORK_PER_SECOND * cores)
 
     def work(self, data: NodeData) -> float:
-        """Return the work of a step of one replica, in numbers of states that edges read.
+        """Return the work of a step of one replica: about as many nanoseconds on one CPU core.
 
         0 where nobody has measured it.
         """
@@ -345,11 +347,6 @@ class HiddenNetwork(NetworkMethod):
     dropout: float = 0.5  # share of inputs and states that a step drops
     epochs: int = 200  # at most
     watched: Part = "validation"  # the nodes by which the epoch is chosen
-
-    def work(self, data: NodeData) -> float:
-        """(layers x (2 edges + nodes) + non-zero features) x width."""
-        lines = self.propagation_steps * (2 * data.edges.shape[1] + data.nodes)
-        return float((lines + data.features.nnz) * self.hidden)
 
     def selection(self) -> Selection:
         """Return the rule with the settings that the network has under the same names."""

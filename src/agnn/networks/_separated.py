@@ -210,6 +210,7 @@ class Separated(DeepNetwork):
     model: ClassVar[type[NodeModel]] = SeparatedModel
     rule: ClassVar[type[Selection]] = BestScore
     metric: ClassVar[Metric] = "best"
+    limits: ClassVar[Mapping[str, int]] = {"hidden": 32}  # a shorter patience was not measured
     candidates: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"layers": 5, "dropout": 0.2, "weight_decay": 0.0, "scaling": "standard"},
         {"layers": 10, "dropout": 0.2, "weight_decay": 0.0, "scaling": "standard"},
@@ -238,6 +239,11 @@ class Separated(DeepNetwork):
     def for_data(self, data: NodeData) -> Method:
         """Itself: the candidates differ in how they scale features."""
         return self
+
+    def work(self, data: NodeData) -> float:
+        """(layers x (2 edges + nodes x (1 + width / 8)) + non-zero features) x width."""
+        per_layer = 2 * data.edges.shape[1] + data.nodes * (1 + self.hidden / 8)
+        return float((self.layers * per_layer + data.features.nnz) * self.hidden)
 
     def alternatives(self) -> Sequence[Method]:
         """Return the candidates, unless one of their fields was set."""

@@ -1,7 +1,7 @@
 """Narrow states of several replicas side by side, so that every lane of a vector has work.
 
-Alone, a row of four numbers would fill a quarter of a vector. What is summed by the same weights or
-in the same pattern for all replicas is summed for several of them at once; no sum changes its order.
+Alone, a row of four numbers would fill a quarter of a vector. What is summed in the same pattern
+for all replicas is summed for several of them at once; no sum changes its order.
 """
 
 from __future__ import annotations

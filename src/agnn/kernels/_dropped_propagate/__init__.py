@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple, Protocol
 
-import torch
 from torch import Tensor
 
 from agnn.errors import InputError
@@ -40,6 +39,7 @@ class _Backend(Protocol):
         drawn: tuple[Tensor, ...],
         gradient: Tensor,
         n: int,
+        /,
     ) -> Tensor: ...
 
 
@@ -132,7 +132,7 @@ def forward(
 
 def backward(
     propagation: Propagation,
-    drop: EntryDropout,
+    _drop: EntryDropout,
     drawn: tuple[Tensor, ...],
     gradient: Tensor,
     n: int,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agnn.graph import Graph, Propagation
@@ -59,12 +60,8 @@ def _draw_weights(weight: Any, label: Any, draws: Any, lanes: Any, at: Any, end:
 
 @inline
 def _sum_rows(operands: Any, b: Any, first: Any, last: Any) -> None:
-    """Rows first..last of a block's sums; edge q has the weight and the label at `places[q]`.
-
-    Rows of the states from `readable` on count as zero.
-    """
-    graph, weights, labels, drops, states, sizes, sums = operands
-    offsets, columns, places = graph
+    """Rows first..last of a block's sums; rows of the states from `readable` on count as zero."""
+    offsets, columns, weights, labels, drops, states, sizes, sums = operands
     readable = U(sizes[0])
     end = U(sizes[1])
     h = states[b]
@@ -78,8 +75,7 @@ def _sum_rows(operands: Any, b: Any, first: Any, last: Any) -> None:
         t = _LANES
         for q in range(offsets[i], offsets[i + _ONE]):
             if U(columns[q]) < readable:
-                place = U(places[q])
-                _draw_weights(weights[0][place], labels[0][place], edge_draws, lanes, t, end)
+                _draw_weights(weights[0][q], labels[0][q], edge_draws, lanes, t, end)
             t += _LANES
         state = splat(h.dtype.type(0))
         if i < readable:
@@ -92,9 +88,24 @@ def _sum_rows(operands: Any, b: Any, first: Any, last: Any) -> None:
         store(out, i * _LANES, state)
 
 
+@inline
+def _reversed_edges(operands: Any, _r: Any, first: Any, last: Any) -> None:
+    """The weights and labels of the edges (j, i) at the places first..last of the edges (i, j)."""
+    reverse, weights, labels, new_weights, new_labels = operands
+    for q in range(first, last):
+        new_weights[q] = weights[U(reverse[q])]
+        new_labels[q] = U32(labels[U(reverse[q])])
+
+
 def _sums(
-    propagation: Propagation, graph: Graph, places: Any, h: Tensor, drop: EntryDropout, rows: int
+    propagation: Propagation,
+    graph: Graph,
+    edges: tuple[NDArray[Any], NDArray[Any]],
+    drop: EntryDropout,
+    h: Tensor,
+    rows: int,
 ) -> Tensor:
+    """The first rows' sums over the edges of `graph`, which have these weights and labels."""
     replicas, readable, d = h.shape
     lines = as_blocks(h)
     blocks = len(lines)
@@ -106,9 +117,9 @@ def _sums(
         return keys[replica], thresholds[replica], scales[replica], int(at.epoch)
 
     operands = (
-        (*graph.arrays[:2], places),
-        (propagation.edge_weights.numpy(), propagation.loop_weights.numpy()),
-        (drop.edge_ids.numpy(), drop.node_ids.numpy()),
+        *graph.arrays[:2],
+        (edges[0], propagation.loop_weights.numpy()),
+        (edges[1], drop.node_ids.numpy()),
         (by_lane(drop.edges), by_lane(drop.loops)),
         lines,
         (readable, LANES, graph.longest_row),
@@ -122,19 +133,25 @@ def forward(
     propagation: Propagation, h: Tensor, rows: int, drop: EntryDropout
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     """dropout(P) h at the first `rows` nodes [R, rows, d]; the backward pass draws it again."""
-    graph = propagation.graph
-    return _sums(propagation, graph, graph.places, h, drop, rows), ()
+    edges = (propagation.edge_weights.numpy(), drop.edge_ids.numpy())
+    return _sums(propagation, propagation.graph, edges, drop, h, rows), ()
 
 
 def backward(
     propagation: Propagation,
     drop: EntryDropout,
-    drawn: tuple[Tensor, ...],
+    _drawn: tuple[Tensor, ...],
     gradient: Tensor,
     n: int,
 ) -> Tensor:
     """dropout(P)^T g for a gradient [R, rows, d] at the first rows; [R, n, d]."""
     graph = propagation.graph.around(gradient.shape[1])
-    dh = _sums(propagation, graph, graph.reverse_places, gradient, drop, graph.nodes)
+    # All at once: edge by edge, each block of replicas would look for them in memory again.
+    weights = np.empty(graph.edges, propagation.edge_weights.numpy().dtype)
+    labels = np.empty(graph.edges, np.uint32)
+    sources = (propagation.edge_weights.numpy(), drop.edge_ids.numpy())
+    operands = (graph.reverse_places, *sources, weights, labels)
+    run_by_rows(_reversed_edges, operands, 1, graph.edges, graph.edges // 4)
+    dh = _sums(propagation, graph, (weights, labels), drop, gradient, graph.nodes)
     # Rows of the states beyond those have no part in the sums.
     return dh if graph.nodes == n else torch.nn.functional.pad(dh, (0, 0, 0, n - graph.nodes))

@@ -20,7 +20,7 @@ def forward(
 
 def backward(
     propagation: Propagation,
-    drop: EntryDropout,
+    _drop: EntryDropout,
     drawn: tuple[Tensor, ...],
     gradient: Tensor,
     n: int,

@@ -49,7 +49,7 @@ def _rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
 
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
-    replicas, readable, width = h.shape
+    _, readable, width = h.shape
     is_whole = width % LANES == 0  # vectors; else the replicas share some
     lines, d = as_lines(h) if is_whole else (as_blocks(h), LANES)
     out, out_lines = new_lines(len(lines), rows, d, h.dtype)
