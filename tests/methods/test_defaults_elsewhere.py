@@ -11,7 +11,7 @@ import torch
 from agnn.data import NodeData, load_dataset
 from agnn.errors import InputError
 from agnn.methods import Task, get_method
-from agnn.networks import AGNN, GCN, AGNNPlus
+from agnn.networks import AGNN, APPNP, GCN, AGNNPlus, Separated
 from agnn.runs import (
     Training,
     evaluate,
@@ -82,6 +82,26 @@ def test_states_are_narrow_where_a_step_takes_long(toy):
     assert AGNNPlus().step_seconds(toy, 7, "cpu") == pytest.approx(7 * per_replica)
     assert AGNNPlus(hidden=32).step_seconds(toy, 1, "cpu") == pytest.approx(per_replica / 2)
     assert AGNNPlus(strength=0.0).step_seconds(toy, 1, "cpu") == pytest.approx(per_replica / 2)
+
+
+@pytest.mark.parametrize(
+    ("method", "smaller"),
+    [
+        (AGNN(hidden=64, patience=100), {"hidden": 32, "patience": 50}),
+        (AGNN(hidden=16, patience=None), {}),  # narrow already, and it runs all epochs
+        (APPNP(), {"hidden": 32, "patience": 50}),
+        (Separated(), {"hidden": 32}),
+    ],
+)
+def test_every_network_that_may_replace_the_default_is_smaller_where_a_step_takes_long(
+    toy, method, smaller
+):
+    assert method.reduced(toy, 10, "cpu") == method
+    assert method.reduced(toy, 10**7, "cpu") == replace(method, **smaller)
+    assert method.reduced(toy, 10**7, "cpu", given=["hidden", "patience"]) == method
+    per_replica = method.step_seconds(toy, 1, "cpu")
+    assert method.step_seconds(toy, 7, "cpu") == pytest.approx(7 * per_replica)
+    assert method.step_seconds(toy, 1, "cuda") < per_replica
 
 
 def test_a_training_step_without_consistency_is_one_version_on_the_pruned_view(toy):

@@ -13,7 +13,7 @@ from torch import Tensor
 from agnn.graph import Propagation
 from agnn.kernels._cpu.blocks import as_blocks, from_blocks
 from agnn.kernels._cpu.simd import LANES, fma, inline, load, scale, splat, store
-from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows
+from agnn.kernels._cpu.threads import as_lines, new_lines, run_by_rows, without_padding
 
 U = np.uint64
 _ONE = U(1)
@@ -49,15 +49,15 @@ def _rows(operands: Any, r: Any, begin: Any, end: Any) -> None:
 
 
 def _product(propagation: Propagation, weights: Tensor, h: Tensor, rows: int) -> Tensor:
-    _, readable, width = h.shape
-    is_whole = width % LANES == 0  # vectors; else the replicas share some
-    lines, d = as_lines(h) if is_whole else (as_blocks(h), LANES)
+    replicas, readable, width = h.shape
+    is_shared = replicas > 1 and width % LANES > 0
+    lines, d = (as_blocks(h), LANES) if is_shared else as_lines(h)
     out, out_lines = new_lines(len(lines), rows, d, h.dtype)
     cost = len(lines) * (propagation.graph.edges + rows) // 2
     loops = propagation.loop_weights.numpy()
     matrix = (*propagation.graph.arrays[:2], weights.numpy(), loops)
     run_by_rows(_rows, (matrix, lines, readable, d, out_lines), len(lines), rows, cost)
-    return out if is_whole else from_blocks(out_lines, h, rows)
+    return from_blocks(out_lines, h, rows) if is_shared else without_padding(out, width)
 
 
 def forward(propagation: Propagation, h: Tensor, rows: int) -> Tensor:
