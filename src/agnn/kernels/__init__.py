@@ -85,7 +85,10 @@ from agnn.kernels._part_rows import (
 )
 from agnn.kernels._propagate import PropagateLink as PropagateLink, propagate as propagate
 from agnn.kernels._random_walk import random_walks as random_walks
-from agnn.kernels._runtime.memory import recycled_memory as recycled_memory
+from agnn.kernels._runtime.memory import (
+    buffer_like as buffer_like,
+    recycled_memory as recycled_memory,
+)
 from agnn.kernels._self_check import self_check as self_check
 from agnn.kernels._skip_gram import (
     Descent as Descent,

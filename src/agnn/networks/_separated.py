@@ -17,7 +17,14 @@ from torch.nn import functional
 
 from agnn.data import NodeData, Scaling
 from agnn.graph import View
-from agnn.kernels import Dropout, DropoutLink, LayerNormLink, Link, PropagateLink
+from agnn.kernels import (
+    Dropout,
+    DropoutLink,
+    LayerNormLink,
+    Link,
+    PropagateLink,
+    buffer_like,
+)
 from agnn.networks._layers import Beta, CosineAttention, FeatureLinear, Linear
 from agnn.networks._model import INPUT, INSIDE, ModelShape, NodeModel, at, rows_by_layer
 from agnn.networks._network import DeepNetwork
@@ -113,11 +120,16 @@ class _GELU(Link):
     def forward(self, x: Tensor) -> Tensor:
         """The output; the input is kept."""
         self.saved = (x,)
-        return functional.gelu(x)
+        if (buffer := buffer_like(x)) is None:
+            return functional.gelu(x)
+        return torch.ops.aten.gelu.out(x, out=buffer)
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the input."""
-        return torch.ops.aten.gelu_backward(gradient, self.saved[0]), ()
+        operation = torch.ops.aten.gelu_backward
+        if (buffer := buffer_like(gradient)) is None:
+            return operation(gradient, self.saved[0]), ()
+        return operation.grad_input(gradient, self.saved[0], grad_input=buffer), ()
 
 
 class _SeparatedBlock(Link):
