@@ -12,7 +12,7 @@ import torch
 
 OPERATIONS = (
     "adam", "additive_attention", "cosine_attention", "cross_entropy", "dense_linear", "dropout",
-    "part_rows", "propagate", "shared_linear", "sparse_linear", "weighted_sum",
+    "dropped_propagate", "part_rows", "propagate", "shared_linear", "sparse_linear", "weighted_sum",
 )  # fmt: skip
 
 

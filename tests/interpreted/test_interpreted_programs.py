@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn import kernels
 from agnn.graph import DenseFeatures, Graph, Propagation, SparseFeatures
-from agnn.kernels import FACTS, Matrices, Runs
+from agnn.kernels import FACTS, Dropout, EntryDropout, Matrices, Runs
 from properties import assert_close, assert_same_bits
 from zoo import ZOO, tiny_random
 
@@ -130,6 +130,23 @@ def test_gradients_of_short_states_are_summed_in_single_precision(programs):
     # g . o is taken with the rounded output: some roundings of 2^-8, not one per neighbour.
     assert_close(dh.double(), exact, 2**-5)
     assert_close(dbeta.double(), exact_beta, 2**-5, floor=1.0)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(None, 7), (3, 4), (None, 1)])
+def test_propagation_with_dropped_entries_equals_the_reference(programs, rows, width):
+    graph = ZOO["lopsided"].graph()
+    count = graph.nodes if rows is None else rows
+    weights = Propagation(graph, drawn(graph.edges, seed=1), drawn(graph.nodes, seed=2))
+    labels = (torch.arange(size).flip(0) for size in (graph.edges, graph.nodes))
+    stream = Dropout((3, 4), (0.5, 0.25))
+    drop = EntryDropout(stream.at(0), stream.at(1), *labels)
+    h, gradient = drawn(2, graph.nodes, width, seed=3), drawn(2, count, width, seed=4)
+    results = []
+    for module in (programs("dropped_propagate"), reference("dropped_propagate")):
+        out, kept = module.forward(weights, h, count, drop)
+        results.append([out, module.backward(weights, drop, kept, gradient, graph.nodes)])
+    for one, other in zip(*results, strict=True):
+        assert_close(one, other, 1e-9)
 
 
 def test_short_states_are_propagated_in_single_precision(programs):
