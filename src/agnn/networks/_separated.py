@@ -122,7 +122,8 @@ class _GELU(Link):
         self.saved = (x,)
         if (buffer := buffer_like(x)) is None:
             return functional.gelu(x)
-        return torch.ops.aten.gelu.out(x, out=buffer)
+        out: Tensor = torch.ops.aten.gelu.out(x, out=buffer)
+        return out
 
     def backward(self, gradient: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """The gradient at the input."""
