@@ -356,12 +356,12 @@ def test_a_graph_whose_smaller_form_is_fast_is_trained_in_full(monkeypatch):
 def test_what_replaces_the_default_is_what_the_training_can_afford(monkeypatch):
     plan = Training(data=graph(is_alike=False), seeds=(0,)).plan()
     choice = Choice(metric="log_loss", tried=(), seconds=0.0, nodes=1, scoring=1, method=None)
-    for name, seconds, width in (("appnp", 0.6, 32), ("appnp", 0.4, 64), ("agnn", 0.6, 32)):
+    for name, seconds, patience in (("appnp", 0.6, 50), ("appnp", 0.4, 100), ("agnn", 0.6, 50)):
         winner = replace(choice, method=prepare(name, plan.data, plan.split_spec))
         monkeypatch.setattr("agnn.runs._plan.challenge", lambda *_, winner=winner: winner)
         monkeypatch.setattr(get_method(name), "step_seconds", lambda *_, s=seconds: s)
         chosen = plan.choose()
-        assert (chosen.method.name, chosen.method.hidden) == (name, width)
+        assert (chosen.method.name, chosen.method.patience) == (name, patience)
         assert chosen.seeds == plan.seeds
 
 

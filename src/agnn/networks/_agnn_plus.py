@@ -112,6 +112,8 @@ class AGNNPlus(CosineAttentionNetwork):
     model: ClassVar[type[NodeModel]] = AGNNPlusModel
     rule: ClassVar[type[Selection]] = BestScore
     reduction: ClassVar[Mapping[str, Any]] = {"strength": 0.0}
+    # What loses nothing on average; see docs/notes/defaults.md.
+    limits: ClassVar[Mapping[str, int]] = {"hidden": 32, "patience": 50}
     presets: ClassVar[Presets] = presets_by_dataset(_BY_DATASET)
 
     scaling: Scaling = "length"

@@ -81,7 +81,7 @@ class APPNP(HiddenNetwork):
     hops: ClassVar[int | str] = "steps"
     rule: ClassVar[type[Selection]] = BestThenLowest
     decayed: ClassVar[tuple[str, ...]] = ("first.*",)
-    limits: ClassVar[Mapping[str, int]] = {"hidden": 32, "patience": 50}
+    limits: ClassVar[Mapping[str, int]] = {"patience": 50}
 
     hidden: Count = 64
     steps: Count = 10  # K: of the power iteration
