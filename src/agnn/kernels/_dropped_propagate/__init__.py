@@ -12,7 +12,7 @@ from agnn.kernels import _dropout as dropout, _weighted_sum as weighted_sum
 from agnn.kernels._backends import implementation
 from agnn.kernels._chain import Link, PartForms, check_rows, run_chain
 from agnn.kernels._dropout import DropoutAt, DropoutBackend
-from agnn.kernels._weighted_sum import WeightedSumLink
+from agnn.kernels._weighted_sum import WeightedSumBackend, WeightedSumLink
 
 
 class EntryDropout(NamedTuple):
@@ -122,22 +122,34 @@ def drawn_weights(
     return edges, loops
 
 
-def forward(
-    propagation: Propagation, h: Tensor, rows: int, drop: EntryDropout
-) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """dropout(P) h at the first `rows` nodes [R, rows, d], and the weights of this step."""
-    weights = drawn_weights(propagation, rows, drop, dropout)
-    return weighted_sum.forward(propagation.graph, h, *weights), weights
+class DrawnFirst:
+    """Sums by weights that are drawn first, and kept for the backward pass, by two backends."""
+
+    def __init__(self, dropout: DropoutBackend, weighted_sum: WeightedSumBackend) -> None:
+        self.dropout = dropout
+        self.weighted_sum = weighted_sum
+
+    def forward(
+        self, propagation: Propagation, h: Tensor, rows: int, drop: EntryDropout
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """dropout(P) h at the first `rows` nodes [R, rows, d], and the weights of this step."""
+        weights = drawn_weights(propagation, rows, drop, self.dropout)
+        return self.weighted_sum.forward(propagation.graph, h, *weights), weights
+
+    def backward(
+        self,
+        propagation: Propagation,
+        _drop: EntryDropout,
+        drawn: tuple[Tensor, ...],
+        gradient: Tensor,
+        n: int,
+    ) -> Tensor:
+        """dropout(P)^T g for a gradient [R, rows, d] at the first rows; [R, n, d]."""
+        edges, loops = drawn
+        (dh,) = self.weighted_sum.backward(propagation.graph, None, edges, loops, gradient, n)
+        return dh
 
 
-def backward(
-    propagation: Propagation,
-    _drop: EntryDropout,
-    drawn: tuple[Tensor, ...],
-    gradient: Tensor,
-    n: int,
-) -> Tensor:
-    """dropout(P)^T g for a gradient [R, rows, d] at the first rows; [R, n, d]."""
-    edges, loops = drawn
-    (dh,) = weighted_sum.backward(propagation.graph, None, edges, loops, gradient, n)
-    return dh
+_definition = DrawnFirst(dropout, weighted_sum)
+forward = _definition.forward
+backward = _definition.backward

@@ -22,7 +22,9 @@ from agnn.kernels._chain import (
 from agnn.kernels._links import heads_of
 
 
-class _Backend(Protocol):
+class WeightedSumBackend(Protocol):
+    """What every implementation of the sum has."""
+
     def forward(self, graph: Graph, h: Tensor, edges: Tensor, loops: Tensor) -> Tensor: ...
 
     def backward(
@@ -40,7 +42,9 @@ class WeightedSumLink(Link):
         self.edges = edges
         self.loops = loops
         self.asked = backend
-        self.backend: _Backend = implementation("weighted_sum", backend, graph.device.type)
+        self.backend: WeightedSumBackend = implementation(
+            "weighted_sum", backend, graph.device.type
+        )
         self.is_learned = edges.requires_grad or loops.requires_grad
         self.parameters = (edges, loops) if self.is_learned else ()
 
