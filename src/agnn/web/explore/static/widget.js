@@ -32,9 +32,8 @@ export function hearLabels(take) {
 export default {
   /** Show the page; gives what is to be done when the view is removed. */
   render({ model, el }) {
-    const holder = document.createElement("div");
-    holder.innerHTML = model.get("frame");
-    const frame = /** @type {HTMLIFrameElement} */ (holder.querySelector("iframe"));
+    const parsed = new DOMParser().parseFromString(model.get("frame"), "text/html");
+    const frame = /** @type {HTMLIFrameElement} */ (parsed.querySelector("iframe"));
     frame.name = FRAME; // before the page is loaded, which looks at it
     const tell = () => frame.contentWindow?.postMessage(model.get("kept"), "*"); // a sandboxed page has no origin
     const hear = ({ source, data }) => {
