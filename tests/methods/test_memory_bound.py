@@ -42,7 +42,8 @@ def test_the_entries_of_propagated_features_are_bounded(name, steps, toy):
 
 
 def test_more_steps_of_appnp_need_more_memory(toy):
-    # A step keeps its draws of the entries of P: one for every edge and for every node.
+    # Where no compiled code draws them again, a step keeps its draws of the entries of P: one for
+    # every edge and for every node.
     few, many = (get_method("appnp")(steps=k).step_numbers(9, toy.classes) for k in (2, 20))
     assert many.per_edge == few.per_edge + 18
     assert many.per_node == few.per_node + 18

@@ -38,7 +38,6 @@ from agnn.training._checkpoint import (
 )
 from agnn.training._loop import (
     ExtraLoss as ExtraLoss,
-    History as History,
     Objective as Objective,
     Problem as Problem,
     Progress as Progress,
@@ -53,6 +52,7 @@ from agnn.training._memory import (
 )
 from agnn.training._model import TrainableModel as TrainableModel
 from agnn.training._recipe import Recipe as Recipe
+from agnn.training._record import History as History
 from agnn.training._selection import (
     BestScore as BestScore,
     BestThenLowest as BestThenLowest,

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agnn._allocator import return_freed_memory
 from agnn.data import Split
-from agnn.errors import DivergedError, InputError
+from agnn.errors import InputError
 from agnn.graph import Features, Graph, View
 from agnn.kernels import Dropout, recycled_memory
 from agnn.training._callbacks import Callback, EpochReport
@@ -22,7 +22,7 @@ from agnn.training._captured import Captured
 from agnn.training._checkpoint import Checkpoints
 from agnn.training._model import TrainableModel
 from agnn.training._recipe import Recipe, ReplicaAdam
-from agnn.training._record import KeptWeights, Record
+from agnn.training._record import History, KeptWeights, Record
 from agnn.training._sampling import SampledBatches, watched_view
 from agnn.training._targets import ORDER_PLACE, Targets, batch_weights, check_batches
 
@@ -90,55 +90,6 @@ class Problem:
             seeds=[self.seeds[r] for r in replicas],
             class_weights=None if weights is None else weights[list(replicas)],
         )
-
-
-@dataclass(frozen=True, eq=False)
-class History:
-    """What was measured in every epoch; each [epochs run, R] unless it says otherwise.
-
-    In an epoch without an evaluation the values of the last one stand at the watched nodes.
-    A replica that has stopped may leave the batch before the others: NaN from there on.
-    """
-
-    training_loss: Tensor
-    watched_accuracy: Tensor  # or the rule's other metric; empty where it watches nothing
-    watched_loss: Tensor
-    selected_epochs: Tensor  # [R], counted from 1; 0 where no epoch had finite weights
-    # [R], counted from 1: the first epoch with an infinite or NaN loss or weight; 0 where there is
-    # none
-    diverged_epochs: Tensor
-    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
-
-    def check_usable(self) -> None:
-        """Raise `DivergedError` if no replica of the training can be used."""
-        if bool(self.unusable.all()):
-            epoch = int(self.diverged_epochs.max())
-            raise DivergedError(
-                f"training diverged: the loss of every replica was infinite or NaN by epoch "
-                f"{epoch}, and no earlier epoch can be kept. Use a lower learning rate or weight "
-                f"decay, and check the scale of the features."
-            )
-
-    @property
-    def diverged(self) -> Tensor:
-        """Replicas whose loss or weights became infinite or NaN; bool [R]."""
-        return self.diverged_epochs > 0
-
-    @property
-    def unusable(self) -> Tensor:
-        """Diverged replicas without a single epoch of finite weights to keep; bool [R].
-
-        Their weights are untrained; ensembles and mean accuracies leave them out.
-        """
-        return self.diverged & (self.selected_epochs == 0)
-
-    @property
-    def members(self) -> Tensor:
-        """The replicas that form the ensemble: those that did not diverge, by index; [k].
-
-        If all diverged, those with an epoch of finite weights to keep.
-        """
-        return (~(self.unusable if self.diverged.all() else self.diverged)).nonzero()[:, 0]
 
 
 def train(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import torch
 from torch import Tensor, nn
+
+from agnn.errors import DivergedError
 
 if TYPE_CHECKING:
     from agnn.training._loop import TrainingRun
@@ -13,6 +16,55 @@ if TYPE_CHECKING:
 
 _CURVES: Final = ("training_loss", "watched_accuracy", "watched_loss", "betas")  # [epochs, R, ...]
 _OF_ALL: Final = ("number", "dropout.epoch")  # without a replica axis
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What was measured in every epoch; each [epochs run, R] unless it says otherwise.
+
+    In an epoch without an evaluation the values of the last one stand at the watched nodes.
+    A replica that has stopped may leave the batch before the others: NaN from there on.
+    """
+
+    training_loss: Tensor
+    watched_accuracy: Tensor  # or the rule's other metric; empty where it watches nothing
+    watched_loss: Tensor
+    selected_epochs: Tensor  # [R], counted from 1; 0 where no epoch had finite weights
+    # [R], counted from 1: the first epoch with an infinite or NaN loss or weight; 0 where there is
+    # none
+    diverged_epochs: Tensor
+    betas: Tensor | None = None  # [epochs run, R, l] after each epoch, where the model has some
+
+    def check_usable(self) -> None:
+        """Raise `DivergedError` if no replica of the training can be used."""
+        if bool(self.unusable.all()):
+            epoch = int(self.diverged_epochs.max())
+            raise DivergedError(
+                f"training diverged: the loss of every replica was infinite or NaN by epoch "
+                f"{epoch}, and no earlier epoch can be kept. Use a lower learning rate or weight "
+                f"decay, and check the scale of the features."
+            )
+
+    @property
+    def diverged(self) -> Tensor:
+        """Replicas whose loss or weights became infinite or NaN; bool [R]."""
+        return self.diverged_epochs > 0
+
+    @property
+    def unusable(self) -> Tensor:
+        """Diverged replicas without a single epoch of finite weights to keep; bool [R].
+
+        Their weights are untrained; ensembles and mean accuracies leave them out.
+        """
+        return self.diverged & (self.selected_epochs == 0)
+
+    @property
+    def members(self) -> Tensor:
+        """The replicas that form the ensemble: those that did not diverge, by index; [k].
+
+        If all diverged, those with an epoch of finite weights to keep.
+        """
+        return (~(self.unusable if self.diverged.all() else self.diverged)).nonzero()[:, 0]
 
 
 class Record:
