@@ -108,10 +108,12 @@ def test_entries_that_are_no_list_change_nothing(widget: Any) -> None:
 
 
 def test_a_run_is_trained_again_with_the_labels(run: Run, widget: Any) -> None:
-    send(widget, {"nodes": [FIRST_UNLABELLED], "label": 2})
+    node = FIRST_UNLABELLED
+    other = node + 1
+    send(widget, {"nodes": [node], "label": 2}, {"nodes": [other], "label": 1})
     better = run.retrain(widget.labels)
-    assert better.data.labels[FIRST_UNLABELLED] == 2
-    assert all(FIRST_UNLABELLED in split.train for split in better.splits)
+    assert better.data.labels[[node, other]].tolist() == [2, 1]
+    assert all({node, other} <= {*split.train.tolist()} for split in better.splits)
     with pytest.raises(InputError, match="has no node 'nobody'"):
         run.retrain({"nobody": "red"})
     with pytest.raises(InputError, match="has no class 'pink'"):
